@@ -1,0 +1,18 @@
+"""The database: catalogue, conversation, ledger."""
+
+from threads.models.catalogue import Agent, Gateway, LanguageModel, Sentence
+from threads.models.conversation import Cell, JournalEntry, Round, Thread
+from threads.models.ledger import CallAttempt, ToolRun
+
+__all__ = [
+    "Agent",
+    "CallAttempt",
+    "Cell",
+    "Gateway",
+    "JournalEntry",
+    "LanguageModel",
+    "Round",
+    "Sentence",
+    "Thread",
+    "ToolRun",
+]

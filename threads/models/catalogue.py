@@ -1,0 +1,106 @@
+"""What an operator sets up: gateways, models, agents and sentences."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Gateway(models.Model):
+    """An OpenAI-compatible endpoint.
+
+    The key itself never reaches the database: `key_variable` names the
+    environment variable that holds it (design section 11).
+    """
+
+    slug = models.SlugField(_("identifier"), unique=True)
+    name = models.CharField(_("name"), max_length=100)
+    base_url = models.CharField(_("base URL"), max_length=500)
+    key_variable = models.CharField(_("environment variable of the key"), max_length=100, blank=True)
+    is_practice = models.BooleanField(_("practice gateway"), default=False)
+    is_enabled = models.BooleanField(_("enabled"), default=True)
+    sends_usage = models.BooleanField(_("ask for usage"), default=True)
+
+    class Meta:
+        verbose_name = _("gateway")
+        verbose_name_plural = _("gateways")
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.slug}"
+
+
+class LanguageModelQuerySet(models.QuerySet["LanguageModel"]):
+    def offered(self) -> "LanguageModelQuerySet":
+        """The models that people may choose, in the operator's order."""
+        return (
+            self.filter(is_enabled=True, gateway__is_enabled=True)
+            .select_related("gateway")
+            .order_by("position", "wire_id")
+        )
+
+
+class LanguageModel(models.Model):
+    """A model that a gateway serves."""
+
+    gateway = models.ForeignKey(Gateway, models.CASCADE, related_name="models", verbose_name=_("gateway"))
+    wire_id = models.CharField(_("wire id"), max_length=200)
+    name = models.CharField(_("name"), max_length=100)
+    description = models.CharField(_("description"), max_length=300, blank=True)
+    is_enabled = models.BooleanField(_("enabled"), default=True)
+    is_default = models.BooleanField(_("default"), default=False)
+    position = models.PositiveIntegerField(_("position"), default=100)
+    context_window = models.PositiveIntegerField(_("context window, tokens"), null=True, blank=True)
+
+    objects = LanguageModelQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("model")
+        verbose_name_plural = _("models")
+        constraints = [
+            models.UniqueConstraint(fields=["gateway", "wire_id"], name="model_wire_id_is_unique"),
+            models.UniqueConstraint(
+                fields=["is_default"], condition=models.Q(is_default=True), name="one_default_model"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.wire_id}"
+
+
+class Agent(models.Model):
+    """A way to answer: instructions, a preferred model, a cut policy."""
+
+    class CutPolicy(models.TextChoices):
+        REGENERATE = "regenerate", _("Start the answer again")
+        KEEP = "keep", _("Keep what came and stop")
+
+    slug = models.SlugField(_("identifier"), unique=True)
+    name = models.CharField(_("name"), max_length=100)
+    description = models.CharField(_("description"), max_length=300, blank=True)
+    instructions = models.TextField(_("instructions"), blank=True)
+    model = models.ForeignKey(
+        LanguageModel, models.SET_NULL, null=True, blank=True, related_name="agents", verbose_name=_("model")
+    )
+    cut_policy = models.CharField(
+        _("when an answer is cut"), max_length=20, choices=CutPolicy, default=CutPolicy.REGENERATE
+    )
+    is_enabled = models.BooleanField(_("enabled"), default=True)
+
+    class Meta:
+        verbose_name = _("agent")
+        verbose_name_plural = _("agents")
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.slug}"
+
+
+class Sentence(models.Model):
+    """The sentence of one key; a missing one falls back to the code's English."""
+
+    key = models.CharField(_("key"), max_length=100, unique=True)
+    text = models.TextField(_("text"), blank=True)
+
+    class Meta:
+        verbose_name = _("sentence")
+        verbose_name_plural = _("sentences")
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.key}"
