@@ -26,7 +26,11 @@ def env_flag(name: str, *, default: bool) -> bool:
 
 def env_list(name: str, default: str = "") -> list[str]:
     """Read a comma-separated variable."""
-    return [part.strip() for part in os.environ.get(name, default).split(",") if part.strip()]
+    return [
+        part.strip()
+        for part in os.environ.get(name, default).split(",")
+        if part.strip()
+    ]
 
 
 def persistent_secret(path: Path) -> str:
@@ -124,7 +128,9 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"
+    },
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
@@ -206,7 +212,9 @@ REDIS_URL = os.environ.get("REDIS_URL", "")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "formatters": {
+        "plain": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {

@@ -1,6 +1,7 @@
 """System checks: a wrong setting is an error with a hint, not a traceback."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -28,9 +29,9 @@ def bounds_are_usable(**_kwargs: Any) -> list[CheckMessage]:
         "CHAT_ROUND_CAP_SECONDS",
         "CHAT_RETRY_WINDOW_SECONDS",
     ):
-        messages += checked(lambda name=variable: conf.positive(name))
-    messages += checked(lambda: conf.whole("CHAT_CALL_RETRIES"))
-    messages += checked(lambda: conf.waits("CHAT_RETRY_WAITS"))
+        messages += checked(partial(conf.positive, variable))
+    messages += checked(partial(conf.whole, "CHAT_CALL_RETRIES"))
+    messages += checked(partial(conf.waits, "CHAT_RETRY_WAITS"))
     if messages:
         return messages
     bounds = conf.bounds()

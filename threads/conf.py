@@ -45,7 +45,9 @@ def positive(variable: str) -> float:
         number = 0.0
     if not 0 < number < float("inf"):
         raise Misconfigured(
-            variable, f"is {value!r}, which is not a number of seconds", "Give a number above zero."
+            variable,
+            f"is {value!r}, which is not a number of seconds",
+            "Give a number above zero.",
         )
     return number
 
@@ -59,7 +61,9 @@ def whole(variable: str) -> int:
     value = str(getattr(settings, variable)).strip()
     if not value.isdecimal():
         raise Misconfigured(
-            variable, f"is {value!r}, which is not a whole number", "Give 0, 1, 2 or more."
+            variable,
+            f"is {value!r}, which is not a whole number",
+            "Give 0, 1, 2 or more.",
         )
     return int(value)
 
@@ -77,7 +81,9 @@ def waits(variable: str) -> tuple[float, ...]:
         numbers = (-1.0,)
     if not numbers or any(not 0 <= number < float("inf") for number in numbers):
         raise Misconfigured(
-            variable, f"is {value!r}, which is not a list of seconds", "Give numbers such as 15,45."
+            variable,
+            f"is {value!r}, which is not a list of seconds",
+            "Give numbers such as 15,45.",
         )
     return numbers
 

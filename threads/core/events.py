@@ -5,7 +5,7 @@ reducer, the page) knows only them. An event never holds a clock reading or a
 connection, so any list of events can be replayed.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -154,13 +154,3 @@ def carries_output(event: StreamEvent) -> bool:
             return True
         case ReasoningDelta() | Finish() | ErrorReport() | Envelope():
             return False
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one attempt yielded, whole or not."""
-
-    text: str = ""
-    reasoning: str = ""
-    tool_calls: tuple[ToolCall, ...] = field(default=())
-    usage: Usage = field(default_factory=Usage)

@@ -14,7 +14,9 @@ class Gateway(models.Model):
     slug = models.SlugField(_("identifier"), unique=True)
     name = models.CharField(_("name"), max_length=100)
     base_url = models.CharField(_("base URL"), max_length=500)
-    key_variable = models.CharField(_("environment variable of the key"), max_length=100, blank=True)
+    key_variable = models.CharField(
+        _("environment variable of the key"), max_length=100, blank=True
+    )
     is_practice = models.BooleanField(_("practice gateway"), default=False)
     is_enabled = models.BooleanField(_("enabled"), default=True)
     sends_usage = models.BooleanField(_("ask for usage"), default=True)
@@ -40,14 +42,18 @@ class LanguageModelQuerySet(models.QuerySet["LanguageModel"]):
 class LanguageModel(models.Model):
     """A model that a gateway serves."""
 
-    gateway = models.ForeignKey(Gateway, models.CASCADE, related_name="models", verbose_name=_("gateway"))
+    gateway = models.ForeignKey(
+        Gateway, models.CASCADE, related_name="models", verbose_name=_("gateway")
+    )
     wire_id = models.CharField(_("wire id"), max_length=200)
     name = models.CharField(_("name"), max_length=100)
     description = models.CharField(_("description"), max_length=300, blank=True)
     is_enabled = models.BooleanField(_("enabled"), default=True)
     is_default = models.BooleanField(_("default"), default=False)
     position = models.PositiveIntegerField(_("position"), default=100)
-    context_window = models.PositiveIntegerField(_("context window, tokens"), null=True, blank=True)
+    context_window = models.PositiveIntegerField(
+        _("context window, tokens"), null=True, blank=True
+    )
 
     objects = LanguageModelQuerySet.as_manager()
 
@@ -55,9 +61,13 @@ class LanguageModel(models.Model):
         verbose_name = _("model")
         verbose_name_plural = _("models")
         constraints = [
-            models.UniqueConstraint(fields=["gateway", "wire_id"], name="model_wire_id_is_unique"),
             models.UniqueConstraint(
-                fields=["is_default"], condition=models.Q(is_default=True), name="one_default_model"
+                fields=["gateway", "wire_id"], name="model_wire_id_is_unique"
+            ),
+            models.UniqueConstraint(
+                fields=["is_default"],
+                condition=models.Q(is_default=True),
+                name="one_default_model",
             ),
         ]
 
@@ -77,10 +87,18 @@ class Agent(models.Model):
     description = models.CharField(_("description"), max_length=300, blank=True)
     instructions = models.TextField(_("instructions"), blank=True)
     model = models.ForeignKey(
-        LanguageModel, models.SET_NULL, null=True, blank=True, related_name="agents", verbose_name=_("model")
+        LanguageModel,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="agents",
+        verbose_name=_("model"),
     )
     cut_policy = models.CharField(
-        _("when an answer is cut"), max_length=20, choices=CutPolicy, default=CutPolicy.REGENERATE
+        _("when an answer is cut"),
+        max_length=20,
+        choices=CutPolicy,
+        default=CutPolicy.REGENERATE,
     )
     is_enabled = models.BooleanField(_("enabled"), default=True)
 

@@ -31,7 +31,9 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
 class Thread(models.Model):
     """A conversation of one person."""
 
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="threads")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="threads"
+    )
     title = models.CharField(_("title"), max_length=200, blank=True)
     agent = models.ForeignKey(Agent, models.SET_NULL, null=True, blank=True)
     model = models.ForeignKey(LanguageModel, models.SET_NULL, null=True, blank=True)
@@ -45,7 +47,9 @@ class Thread(models.Model):
     class Meta:
         verbose_name = _("thread")
         verbose_name_plural = _("threads")
-        indexes = [models.Index(fields=["owner", "-updated_at"], name="thread_owner_updated")]
+        indexes = [
+            models.Index(fields=["owner", "-updated_at"], name="thread_owner_updated")
+        ]
 
     def __str__(self) -> str:
         return f"#{self.pk}"
@@ -79,7 +83,9 @@ class Cell(models.Model):
     position = models.PositiveIntegerField()
     role = models.CharField(max_length=10, choices=Role)
     # An answer names its question; its versions share it, one of them current.
-    question = models.ForeignKey("self", models.CASCADE, null=True, blank=True, related_name="answers")
+    question = models.ForeignKey(
+        "self", models.CASCADE, null=True, blank=True, related_name="answers"
+    )
     version = models.PositiveIntegerField(default=1)
     is_current = models.BooleanField(default=True)
 
@@ -91,7 +97,9 @@ class Cell(models.Model):
 
     ending = models.CharField(max_length=20, blank=True, choices=values_of(Ending))
     code = models.CharField(max_length=100, blank=True)
-    condition = models.CharField(max_length=20, blank=True, choices=values_of(Condition))
+    condition = models.CharField(
+        max_length=20, blank=True, choices=values_of(Condition)
+    )
     transient = models.BooleanField(default=False)
     sentence_key = models.CharField(max_length=100, blank=True)
     sentence_params = models.JSONField(default=dict, blank=True)
@@ -113,7 +121,9 @@ class Cell(models.Model):
                 fields=["thread", "position", "version"], name="cell_has_its_own_place"
             ),
             models.UniqueConstraint(
-                fields=["question"], condition=Q(is_current=True), name="one_current_answer"
+                fields=["question"],
+                condition=Q(is_current=True),
+                name="one_current_answer",
             ),
             models.CheckConstraint(
                 condition=~Q(status="error") | (~Q(ending="") & ~Q(code="")),
@@ -145,8 +155,12 @@ class Round(models.Model):
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="rounds")
     user_cell = models.ForeignKey(Cell, models.CASCADE, related_name="rounds")
     answer_cell = models.OneToOneField(Cell, models.CASCADE, related_name="round")
-    model = models.ForeignKey(LanguageModel, models.SET_NULL, null=True, related_name="rounds")
-    agent = models.ForeignKey(Agent, models.SET_NULL, null=True, blank=True, related_name="rounds")
+    model = models.ForeignKey(
+        LanguageModel, models.SET_NULL, null=True, related_name="rounds"
+    )
+    agent = models.ForeignKey(
+        Agent, models.SET_NULL, null=True, blank=True, related_name="rounds"
+    )
     model_requested = models.CharField(max_length=200)
     model_served = models.CharField(max_length=200, blank=True)
     locale = models.CharField(max_length=20)
@@ -182,7 +196,8 @@ class Round(models.Model):
                 name="round_error_names_its_ending",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["queued", "running"]) | Q(ended_at__isnull=False),
+                condition=Q(state__in=["queued", "running"])
+                | Q(ended_at__isnull=False),
                 name="round_over_has_an_end",
             ),
         ]
@@ -220,7 +235,8 @@ class JournalEntry(models.Model):
         verbose_name_plural = _("journal entries")
         constraints = [
             models.UniqueConstraint(
-                fields=["cell", "part", "generation", "offset"], name="journal_has_one_writer"
+                fields=["cell", "part", "generation", "offset"],
+                name="journal_has_one_writer",
             )
         ]
 

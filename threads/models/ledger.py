@@ -27,7 +27,9 @@ class CallAttempt(models.Model):
     outcome = models.CharField(max_length=20)
     ending = models.CharField(max_length=20, choices=values_of(Ending))
     code = models.CharField(max_length=100, blank=True)
-    condition = models.CharField(max_length=20, blank=True, choices=values_of(Condition))
+    condition = models.CharField(
+        max_length=20, blank=True, choices=values_of(Condition)
+    )
     http_status = models.PositiveIntegerField(null=True, blank=True)
     transient = models.BooleanField(default=False)
     retry_decision = models.CharField(max_length=20, default="none")
@@ -55,7 +57,9 @@ class CallAttempt(models.Model):
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField(null=True, blank=True)
     usage_source = models.CharField(
-        max_length=10, choices=[(s.value, s.value) for s in UsageSource], default=UsageSource.UNKNOWN.value
+        max_length=10,
+        choices=[(s.value, s.value) for s in UsageSource],
+        default=UsageSource.UNKNOWN.value,
     )
     cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
 

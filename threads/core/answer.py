@@ -1,0 +1,175 @@
+"""Text, tool calls and usage of one attempt so far.
+
+`Accumulator` is fed the attempt's events; the ledger, the runner and the
+evidence read it. `clean` and `Cleaner` are the one place where text is made fit
+to store and send.
+"""
+
+import json
+from dataclasses import dataclass, field
+
+from threads.core.events import (
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+    Usage,
+    UsageReport,
+    UsageSource,
+)
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def clean(text: str) -> str:
+    """Take out NUL and replace lone surrogates (design section 11).
+
+    PostgreSQL refuses the first and UTF-8 has no form for the second.
+    """
+    if "\0" in text:
+        text = text.replace("\0", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+class Cleaner:
+    """Cleans a text that arrives in pieces.
+
+    A gateway may cut an emoji between two deltas, so that each carries half of a
+    surrogate pair: the first half waits for the second.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what can be shown now."""
+        if self._held:
+            piece, self._held = self._held + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._held = piece[:-1], piece[-1]
+        return clean(piece)
+
+    def flush(self) -> str:
+        """Return what was held, once nothing more can come."""
+        held, self._held = self._held, ""
+        return REPLACEMENT if held else ""
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    index: int | None
+    id: str
+    name: str
+    arguments: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        return "".join(self.arguments)
+
+
+class ToolCallAssembler:
+    """Puts fragments of parallel tool calls together.
+
+    The index tells calls apart where it can. Gateways leave it out, or send 0
+    for every call: then a new id together with a name begins a new call, and a
+    fragment without either goes on with the last one.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_OpenCall] = []
+
+    def feed(self, delta: ToolCallDelta) -> None:
+        """Take one fragment."""
+        call = self._find(delta)
+        if call is None:
+            call = _OpenCall(delta.index, delta.id or "", delta.name or "")
+            self._calls.append(call)
+        call.id = call.id or delta.id or ""
+        call.name = call.name or delta.name or ""
+        if isinstance(delta.arguments, dict):
+            call.arguments.append(json.dumps(delta.arguments, ensure_ascii=False))
+        elif delta.arguments:
+            call.arguments.append(delta.arguments)
+
+    def _find(self, delta: ToolCallDelta) -> _OpenCall | None:
+        for call in reversed(self._calls):
+            if (
+                delta.index is not None
+                and call.index is not None
+                and call.index != delta.index
+            ):
+                continue
+            begins = bool(delta.id and delta.name and call.id and delta.id != call.id)
+            if delta.index is None and delta.id and call.id and delta.id != call.id:
+                continue
+            return None if begins else call
+        return None
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    def finish(self) -> tuple[ToolCall, ...]:
+        """Return the calls; a `problem` marks one that must not run (F14)."""
+        return tuple(
+            _assembled(call, number) for number, call in enumerate(self._calls, 1)
+        )
+
+
+def _assembled(call: _OpenCall, number: int) -> ToolCall:
+    arguments = call.text().strip() or "{}"
+    problem = ""
+    if not call.name:
+        problem = "the call names no tool"
+    else:
+        try:
+            decoded = json.loads(arguments)
+        except ValueError:
+            problem = "the arguments are not complete JSON"
+        else:
+            if not isinstance(decoded, dict):
+                problem = "the arguments are not a JSON object"
+    return ToolCall(
+        call.id or f"call_{number}", clean(call.name), clean(arguments), problem
+    )
+
+
+class Accumulator:
+    """What one attempt has yielded so far."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self.tool_calls = ToolCallAssembler()
+        self.usage = Usage()
+        self.text_length = 0
+        self.reasoning_length = 0
+
+    def feed(self, event: StreamEvent) -> None:
+        """Take one event; usage is last-wins (requirement G4)."""
+        match event:
+            case TextDelta(text=text):
+                self._text.append(text)
+                self.text_length += len(text)
+            case ReasoningDelta(text=text):
+                self._reasoning.append(text)
+                self.reasoning_length += len(text)
+            case ToolCallDelta():
+                self.tool_calls.feed(event)
+            case UsageReport(input_tokens=given, output_tokens=made):
+                self.usage = Usage(given, made, UsageSource.PROVIDER)
+            case _:
+                pass
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning so far."""
+        return "".join(self._reasoning)

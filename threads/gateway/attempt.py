@@ -1,0 +1,199 @@
+"""One attempt of a call: what it was asked, what came, and its ledger row."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from threads.core.answer import Accumulator
+from threads.core.events import Finish, StreamEvent, Usage
+from threads.core.evidence import Evidence, StreamEnd
+from threads.core.faults import Ending, Facts, Verdict, classify
+from threads.gateway.client import Endpoint
+from threads.gateway.transport import Wire
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """One call of a round; `call` counts from 1."""
+
+    endpoint: Endpoint
+    model: str
+    messages: list[dict[str, object]]
+    tools: list[dict[str, object]] = field(default_factory=list)
+    call: int = 1
+
+    def body(self) -> dict[str, object]:
+        """The JSON that is sent; the same request gives the same bytes (D9)."""
+        body: dict[str, object] = {
+            "model": self.model,
+            "messages": self.messages,
+            "stream": True,
+        }
+        if self.tools:
+            body["tools"] = self.tools
+        if self.endpoint.sends_usage:
+            body["stream_options"] = {"include_usage": True}
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """The ledger row of one attempt; fields as in `threads.models.CallAttempt`."""
+
+    call: int
+    attempt: int
+    model_requested: str
+    model_served: str
+    host: str
+    provider: str
+    outcome: str
+    ending: str
+    code: str
+    condition: str
+    http_status: int | None
+    transient: bool
+    retry_decision: str
+    provider_reason: str
+    request_id: str
+    stream_state: str
+    chunks_received: int
+    comments_seen: int
+    done_received: bool
+    output_committed: bool
+    finish_reason: str
+    native_finish_reason: str
+    silent_updates: int
+    withdrawn_text: str
+    transport_retries: int
+    started_at: datetime
+    first_data_ms: int | None
+    first_output_ms: int | None
+    last_update_ms: int | None
+    duration_ms: int
+    wait_ms: int
+    input_tokens: int | None
+    output_tokens: int | None
+    usage_source: str
+
+
+class Attempt:
+    """The state of one attempt while it runs. Times are monotonic."""
+
+    def __init__(self, request: CallRequest, number: int) -> None:
+        self.request = request
+        self.number = number
+        self.wire = Wire()
+        self.evidence = Evidence()
+        self.answer = Accumulator()
+        self.model_served = ""
+        self.provider = ""
+        self.verdict: Verdict | None = None
+        self._facts: Facts | None = None
+        self._started_at = datetime.now(UTC)
+        self._start = time.monotonic()
+        self._first_data_ms: int | None = None
+        self._first_output_ms: int | None = None
+        self._last_update_ms: int | None = None
+
+    def feed(self, events: list[StreamEvent]) -> None:
+        """Take the events of one chunk."""
+        now = self._elapsed_ms()
+        if self._first_data_ms is None:
+            self._first_data_ms = now
+        self._last_update_ms = now
+        for event in events:
+            self.answer.feed(event)
+        self.evidence.feed_chunk(events)
+        if self._first_output_ms is None and self.evidence.has_output:
+            self._first_output_ms = now
+
+    def judge(self, end: StreamEnd) -> Verdict:
+        """Classify the end; keys are taken out of what the provider said."""
+        self.evidence.done = self.evidence.done or self.wire.observed.done
+        self._facts = self.evidence.facts(end, secrets=(self.request.endpoint.api_key,))
+        self.verdict = classify(self._facts)
+        return self.verdict
+
+    @property
+    def finish(self) -> Finish | None:
+        """The finish reason that stands."""
+        return self.evidence.finish
+
+    @property
+    def usage(self) -> Usage:
+        """The provider's count, or unknown."""
+        return self.answer.usage
+
+    def record(self, *, stopped: bool = False) -> AttemptRecord:
+        """The row as things stand; `stopped` when the person ended it."""
+        verdict = self.verdict
+        ending = Ending.STOPPED if stopped or verdict is None else verdict.ending
+        completed = not stopped and verdict is not None and verdict.ending in _COMPLETE
+        usage = self.usage
+        return AttemptRecord(
+            call=self.request.call,
+            attempt=self.number,
+            model_requested=self.request.model,
+            model_served=self.model_served,
+            host=self.request.endpoint.host,
+            provider=(verdict.provider if verdict else "") or self.provider,
+            outcome=_outcome(ending),
+            ending=ending.value,
+            code="" if stopped or verdict is None else verdict.code,
+            condition=""
+            if completed or stopped or verdict is None
+            else verdict.condition.value,
+            http_status=None if self._facts is None else self._facts.http_status,
+            transient=verdict is not None and verdict.transient and not stopped,
+            retry_decision="transport" if self.wire.tries > 1 else "none",
+            provider_reason="" if verdict is None else verdict.provider_reason,
+            request_id=self.wire.request_id,
+            stream_state=self._stream_state(completed),
+            chunks_received=self.evidence.chunks,
+            comments_seen=self.wire.observed.comments,
+            done_received=self.wire.observed.done,
+            output_committed=self.evidence.has_text or self.evidence.has_tool_calls,
+            finish_reason=self.finish.reason if self.finish else "",
+            native_finish_reason=(self.finish.native or "") if self.finish else "",
+            silent_updates=self.evidence.silent_updates,
+            withdrawn_text="",
+            transport_retries=max(0, self.wire.tries - 1),
+            started_at=self._started_at,
+            first_data_ms=self._first_data_ms,
+            first_output_ms=self._first_output_ms,
+            last_update_ms=self._last_update_ms,
+            duration_ms=self._elapsed_ms(),
+            wait_ms=0,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            usage_source=usage.source.value,
+        )
+
+    def _stream_state(self, completed: bool) -> str:
+        if completed:
+            return "complete"
+        shown = (
+            self.evidence.has_text
+            or self.evidence.has_reasoning
+            or self.evidence.has_tool_calls
+        )
+        return "partial" if shown else "failed_before_display"
+
+    def _elapsed_ms(self) -> int:
+        return int((time.monotonic() - self._start) * 1000)
+
+
+_COMPLETE = frozenset({Ending.COMPLETED, Ending.LENGTH, Ending.CONTENT_FILTER})
+
+
+def _outcome(ending: Ending) -> str:
+    """The ledger's word for an ending (requirement F5)."""
+    match ending:
+        case Ending.COMPLETED | Ending.LENGTH | Ending.CONTENT_FILTER:
+            return "completed"
+        case Ending.STOPPED:
+            return "cancelled"
+        case Ending.REFUSED | Ending.BLOCKED:
+            return "refused"
+        case _:
+            return "faulted"

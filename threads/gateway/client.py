@@ -1,0 +1,262 @@
+"""The only importer of the openai SDK: a request out, decoded chunks in.
+
+Facts that this module leans on, each pinned by tests/gateway/test_sdk_facts.py:
+
+- `post(cast_to=object, stream_cls=AsyncStream[object])` yields plain dicts at a
+  fifth of the cost of typed chunks; `stream_mode="events"` hands an error chunk
+  over instead of raising and losing the text that shares it.
+- The SDK's stream ends cleanly on many broken bodies; what really happened is
+  seen on the wire (`threads.gateway.wire`), below the SDK.
+- `max_retries` concerns refused POSTs only; each try passes the transport.
+"""
+
+import asyncio
+import json
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import cast
+from urllib.parse import urlsplit
+
+import httpx2
+from openai import (
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    APITimeoutError,
+    AsyncOpenAI,
+    AsyncStream,
+    omit,
+)
+
+from threads.core.events import ErrorReport, StreamEvent
+from threads.core.evidence import StreamEnd
+from threads.core.faults import Arrival
+from threads.gateway.chunks import ChunkReader
+from threads.gateway.transport import TappedTransport, Wire, current_wire
+
+CONNECT_SECONDS = 10.0
+TRANSPORT_RETRIES = 2
+"""The SDK's own tries of a refused POST, explicit (requirement C6, X7)."""
+
+NO_ACCOUNT_HEADERS = {"OpenAI-Organization": omit, "OpenAI-Project": omit}
+"""The SDK reads these from the environment and would tell every gateway."""
+
+CHAIN_LINKS, CHAIN_LENGTH = 4, 200
+"""How much of an exception's causes is read (classifier, order of evidence 5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a request goes. The key is in memory only."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+    sends_usage: bool = True
+
+    @property
+    def host(self) -> str:
+        """Host, and port where one is given: all of an address that may be logged."""
+        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+
+    @property
+    def is_local(self) -> bool:
+        """Loopback and private hosts may be asked without a key (G16)."""
+        host = urlsplit(self.base_url).hostname or ""
+        if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+            return True
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return "." not in host
+        return address.is_loopback or address.is_private
+
+
+class GatewayClient:
+    """One SDK client for one endpoint and event loop."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._http = httpx2.AsyncClient(
+            transport=TappedTransport(
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=50)
+            ),
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            trust_env=False,
+            follow_redirects=False,
+            headers={"accept-encoding": "identity"},
+        )
+        self._sdk = AsyncOpenAI(
+            base_url=endpoint.base_url,
+            api_key=endpoint.api_key or "none",
+            max_retries=TRANSPORT_RETRIES,
+            http_client=self._http,
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            default_headers=cast(Mapping[str, str], NO_ACCOUNT_HEADERS),
+        )
+
+    async def open(
+        self, body: Mapping[str, object], wire: Wire
+    ) -> "EventStream | StreamEnd":
+        """Send one request; a refusal or a failed connection is a `StreamEnd`."""
+        token = current_wire.set(wire)
+        try:
+            stream = await self._sdk.post(
+                "/chat/completions",
+                body=dict(body),
+                cast_to=object,
+                stream=True,
+                stream_cls=AsyncStream[object],
+                options={
+                    "stream_mode": "events",
+                    "headers": {"accept": "text/event-stream"},
+                },
+            )
+        except APIStatusError as error:
+            return StreamEnd(
+                Arrival.STATUS,
+                http_status=error.status_code,
+                body=_refused_body(error),
+                headers=wire.headers,
+            )
+        except (APITimeoutError, APIConnectionError) as error:
+            return StreamEnd(Arrival.UNREACHABLE, words=chain_words(error))
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+            return StreamEnd(
+                Arrival.UNREACHABLE, words=f"invalid url {type(error).__name__}"
+            )
+        finally:
+            current_wire.reset(token)
+        return EventStream(stream, wire)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._sdk.close()
+
+
+class EventStream:
+    """The chunks of one accepted response, one at a time."""
+
+    def __init__(self, stream: AsyncStream[object], wire: Wire) -> None:
+        self._stream = stream
+        self._wire = wire
+        self.reader = ChunkReader()
+
+    async def next(self) -> list[StreamEvent] | StreamEnd:
+        """Wait for the next chunk, or for the end of the body.
+
+        Decoding errors are the provider's: they are caught around the SDK's own
+        reader and nowhere else (requirement A13).
+        """
+        observed = self._wire.observed
+        try:
+            chunk = await self._stream.__anext__()
+        except StopAsyncIteration:
+            return self._end_of_body()
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            return self._unreadable()
+        except APIConnectionError as error:
+            undecodable = isinstance(error.__cause__, httpx2.DecodingError)
+            return self._end(
+                Arrival.UNDECODABLE if undecodable else Arrival.BROKEN,
+                words=chain_words(error),
+            )
+        except APIError as error:
+            return [ErrorReport(error.body, observed.http_status)]
+        event, _ = self._frame()
+        return self.reader.read(chunk, event, observed.http_status)
+
+    async def close(self) -> None:
+        """Close the response and with it, mid-stream, the connection."""
+        await self._stream.close()
+
+    def _frame(self) -> tuple[str, bytes]:
+        """The frame which the SDK has just read."""
+        handed = self._wire.observed.handed
+        return handed.popleft() if handed else ("", b"")
+
+    def _end(
+        self, arrival: Arrival, *, body: object = None, words: str = ""
+    ) -> StreamEnd:
+        return StreamEnd(arrival, body=body, words=words, headers=self._wire.headers)
+
+    def _end_of_body(self) -> list[StreamEvent] | StreamEnd:
+        observed = self._wire.observed
+        stray = bytes(observed.stray).decode("utf-8", "replace").strip()
+        observed.stray.clear()
+        if observed.frames == 0 and not observed.done:
+            kind = self._wire.headers.get("content-type", "")
+            if stray or not kind.startswith("text/event-stream"):
+                return self._end(
+                    Arrival.NOT_A_STREAM, body=_decoded(stray) if stray else None
+                )
+        if (report := stray_error(stray)) is not None:
+            return [ErrorReport(report, observed.http_status)]
+        return self._end(Arrival.ENDED, words=stray)
+
+    def _unreadable(self) -> list[StreamEvent] | StreamEnd:
+        """An error that was written into an unfinished frame is still an error."""
+        event, payload = self._frame()
+        text = payload.decode("utf-8", "replace")
+        if event == "error":
+            return [ErrorReport(text, self._wire.observed.http_status)]
+        if (report := stray_error(text)) is not None:
+            return [ErrorReport(report, self._wire.observed.http_status)]
+        return self._end(Arrival.UNREADABLE)
+
+
+def stray_error(text: str) -> object:
+    """Find an error report in lines that are no frames; None when there is none."""
+    for line in text.splitlines():
+        line = line.strip()
+        named = line.startswith("error:")
+        value = _decoded(line.removeprefix("error:").strip())
+        if named or (isinstance(value, Mapping) and value.get("error")):
+            return value
+    return None
+
+
+def chain_words(error: BaseException) -> str:
+    """Join the words of an exception and its causes, bounded."""
+    words: list[str] = []
+    link: BaseException | None = error
+    while link is not None and len(words) < CHAIN_LINKS:
+        words.append(f"{type(link).__name__} {link}"[:CHAIN_LENGTH])
+        link = link.__cause__ or link.__context__
+    return " < ".join(words)
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _refused_body(error: APIStatusError) -> object:
+    """The whole body: the SDK keeps only the inner error object of it."""
+    try:
+        text = error.response.text
+    except httpx2.ResponseNotRead:
+        return error.body
+    return _decoded(text)
+
+
+_clients: weakref.WeakKeyDictionary[
+    asyncio.AbstractEventLoop, dict[Endpoint, GatewayClient]
+] = weakref.WeakKeyDictionary()
+
+
+def client_for(endpoint: Endpoint) -> GatewayClient:
+    """Return this loop's client for an endpoint; building one costs 17 ms."""
+    clients = _clients.setdefault(asyncio.get_running_loop(), {})
+    if endpoint not in clients:
+        clients[endpoint] = GatewayClient(endpoint)
+    return clients[endpoint]
+
+
+async def close_clients() -> None:
+    """Close the clients of the running loop."""
+    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
+        await client.aclose()
