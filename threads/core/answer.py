@@ -127,13 +127,13 @@ def _assembled(call: _OpenCall, number: int) -> ToolCall:
     else:
         try:
             decoded = json.loads(arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             problem = "the arguments are not complete JSON"
         else:
             if not isinstance(decoded, dict):
                 problem = "the arguments are not a JSON object"
     return ToolCall(
-        call.id or f"call_{number}", clean(call.name), clean(arguments), problem
+        clean(call.id) or f"call_{number}", clean(call.name), clean(arguments), problem
     )
 
 

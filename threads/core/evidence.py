@@ -17,7 +17,7 @@ from threads.core.events import (
     ToolCallDelta,
     carries_output,
 )
-from threads.core.faults import Arrival, Facts
+from threads.core.faults import Arrival, Facts, finish_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,11 @@ class Evidence:
         """Take the events of one wire chunk.
 
         The first finish reason stands: some gateways send the last chunk twice.
-        One that comes after an error proves nothing, nor does an error that
-        comes after a finish reason.
+        One that comes with or after an error proves nothing, nor does an error
+        that comes in a later chunk than the finish reason.
         """
         self.chunks += 1
+        fails = any(isinstance(event, ErrorReport) for event in events)
         for event in events:
             match event:
                 case TextDelta(text=text):
@@ -61,8 +62,9 @@ class Evidence:
                     self.has_reasoning = True
                 case ToolCallDelta():
                     self.has_tool_calls = True
-                case Finish() if self.finish is None and self.error is None:
-                    self.finish = event
+                case Finish(reason=reason) if self.finish is None and not self.error:
+                    if not fails or finish_of(reason) is None:
+                        self.finish = event
                 case ErrorReport() if self.error is None:
                     self.error = event
                 case _:

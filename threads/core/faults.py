@@ -28,6 +28,7 @@ from threads.core.table import (
     by_status,
     by_weak_name,
     by_wording,
+    unreachable,
 )
 
 __all__ = [
@@ -89,6 +90,10 @@ TRANSPORT = {
 }
 
 
+RETRYABLE = frozenset({Condition.PROVIDER, Condition.NETWORK, Condition.UNKNOWN})
+"""Whose conditions may pass by waiting; nothing else is ever transient (B6)."""
+
+
 def finish_of(reason: str) -> Ending | None:
     """Translate a wire finish reason; None where it is unknown (A3, X10)."""
     return FINISH_REASONS.get(reason.lower())
@@ -117,7 +122,9 @@ def classify(facts: Facts) -> Verdict:
         and facts.finish_reason.lower() == "error"
     ):
         return _error(facts, fallback=ERRORS["finish_error"])
-    if facts.arrival in (Arrival.STREAMED_ERROR, Arrival.STATUS, Arrival.UNREACHABLE):
+    if facts.arrival is Arrival.UNREACHABLE:
+        return _verdict(facts, unreachable(facts.words.lower()))
+    if facts.arrival in (Arrival.STREAMED_ERROR, Arrival.STATUS):
         return _error(facts)
     if facts.arrival is Arrival.NOT_A_STREAM and reasons.says_error(facts.body):
         return _error(facts)
@@ -152,23 +159,22 @@ def _error(facts: Facts, fallback: Error | None = None) -> Verdict:
     """Order of evidence: names, then wording where the status is open, then status."""
     reason = reasons.read(facts.body)
     status = facts.http_status or reason.status
-    words = f"{reason.words} {facts.words}".lower()
+    words = reason.words.lower()
     error = (
-        by_name(reason, status, facts.headers)
+        by_name(reason, status, facts.headers, words)
         or by_wording(words, status, moderated=reason.moderated)
         or by_status(status)
         or by_weak_name(reason)
-        or (
-            ERRORS["connect_failed"]
-            if facts.arrival is Arrival.UNREACHABLE
-            else fallback
-        )
+        or fallback
         or ERRORS["stream_fault_unknown"]
     )
     if error.code == "stream_fault_unknown" and status is not None:
         error = ERRORS["http_other"]
+    if error.code == "model_not_found" and reason.retryable:
+        # The route is missing for now only: availability, not our configuration.
+        error = ERRORS["overloaded"]
     verdict = _verdict(facts, error, reason=reason, status=status)
-    if reason.retryable is not None and verdict.key_effect is KeyEffect.NONE:
+    if reason.retryable is not None and error.condition in RETRYABLE:
         verdict = replace(verdict, transient=reason.retryable)
     return verdict
 

@@ -33,12 +33,21 @@ NAMES = ("error_type", "code", "type", "status", "reason_code")
 NESTED = ("error", "detail", "metadata", "base_resp", "availability", "innererror")
 """Fields that hold a further object which diagnoses."""
 
+LONGEST_WAIT_SECONDS = 31 * 86_400.0
+"""A wait beyond this is no wait that a gateway means (C6)."""
+
 SECRET = re.compile(
-    r"(?i)\b(?:sk|pk|rk|key|gsk|xai|hf|nvapi|AIza)[-_][A-Za-z0-9_\-]{6,}[A-Za-z0-9*.]*"
+    r"(?i)\b(?:sk|pk|rk|gsk|xai|hf|nvapi|AIza)[-_][A-Za-z0-9_\-]{6,}[A-Za-z0-9*.]*"
+    r"|\bkey[-_](?=[A-Za-z_\-]*\d)[A-Za-z0-9_\-]{6,}[A-Za-z0-9*.]*"
     r"|\bAIza[A-Za-z0-9_\-]{10,}"
     r"|\bbearer\s+[A-Za-z0-9._~+/=\-]{6,}"
     r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-.]+"
 )
+ECHO = re.compile(
+    r"""(?s)["'](?:input|flagged_input|messages|prompt|content|text|body|patterns|tools)["']\s*:.*"""
+)
+"""Where text that is no whole JSON begins to repeat what a person wrote (C4)."""
+
 TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
 HEADING = re.compile(r"(?is)<h1[^>]*>(.*?)</h1>")
 TAG = re.compile(r"(?s)<[^>]*>")
@@ -101,6 +110,8 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
         if secret:
             text = text.replace(secret, "[key]")
     line = " ".join(SECRET.sub("[key]", text).split())
+    # Neither NUL nor half an emoji can be stored; other controls only mislead.
+    line = "".join(character for character in line if character.isprintable())
     return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 1] + "…"
 
 
@@ -121,7 +132,7 @@ def _gather_text(text: str, into: _Gathered, depth: int) -> None:
     if stripped[:1] in "{[" and stripped:
         try:
             decoded = json.loads(stripped)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         else:
             _gather(decoded, into, depth - 1)
@@ -129,7 +140,7 @@ def _gather_text(text: str, into: _Gathered, depth: int) -> None:
     if stripped[:1] == "<":
         found = TITLE.search(stripped) or HEADING.search(stripped)
         stripped = TAG.sub(" ", found.group(1)).strip() if found else "an HTML page"
-    into.words.append(stripped[:2000])
+    into.words.append(ECHO.sub("…", stripped[:2000]))
 
 
 def _gather_object(value: Mapping[str, object], into: _Gathered, depth: int) -> None:
@@ -142,12 +153,16 @@ def _gather_object(value: Mapping[str, object], into: _Gathered, depth: int) -> 
         for field in ("status_code", "http_status"):
             into.status = as_status(value.get(field)) or into.status
     _gather_extras(value, into)
+    _gather_prose(value, into, depth)
+
+
+def _gather_prose(value: Mapping[str, object], into: _Gathered, depth: int) -> None:
     for field in WORDS:
         if isinstance(value.get(field), str):
             _gather(value[field], into, depth - 1)
     if isinstance(value.get("error"), str | list):
         _gather(value["error"], into, depth - 1)
-    for field in ("detail", "base_resp", "innererror", "raw"):
+    for field in ("message", "detail", "base_resp", "innererror", "raw"):
         if not isinstance(value.get(field), str) or field == "raw":
             _gather(value.get(field), into, depth - 1)
 
@@ -177,6 +192,7 @@ def _gather_extras(value: Mapping[str, object], into: _Gathered) -> None:
         if (
             isinstance(wait, int | float)
             and not isinstance(wait, bool)
+            and 0 <= wait <= LONGEST_WAIT_SECONDS
             and into.retry_after is None
         ):
             into.retry_after = float(wait)
@@ -203,8 +219,8 @@ def as_status(value: object) -> int | None:
     """Read an HTTP status from a number or a numeric text; 2xx says nothing."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and value.strip().isdigit():
-        value = int(value.strip())
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{3}\s*", value):
+        value = int(value)
     if isinstance(value, int) and 300 <= value <= 599:
         return value
     return None

@@ -61,30 +61,10 @@ _CONFIG, _NETWORK, _UNKNOWN = Condition.OUR_CONFIG, Condition.NETWORK, Condition
 ERRORS = {
     error.code: error
     for error in (
-        Error(
-            "stalled_before_start",
-            _PROVIDER,
-            "stream.stalled_start",
-            transient=True,
-            ending=Ending.STALLED,
-        ),
-        Error(
-            "stalled_mid_answer",
-            _PROVIDER,
-            "stream.stalled_mid",
-            transient=True,
-            ending=Ending.STALLED,
-        ),
-        Error(
-            "truncated",
-            _NETWORK,
-            "stream.truncated",
-            transient=True,
-            ending=Ending.TRUNCATED,
-        ),
-        Error(
-            "transport_decode", _NETWORK, "stream.unreadable", ending=Ending.TRUNCATED
-        ),
+        Error("stalled_before_start", _PROVIDER, "stream.stalled_start", True, Ending.STALLED),
+        Error("stalled_mid_answer", _PROVIDER, "stream.stalled_mid", True, Ending.STALLED),
+        Error("truncated", _NETWORK, "stream.truncated", True, Ending.TRUNCATED),
+        Error("transport_decode", _NETWORK, "stream.unreadable", ending=Ending.TRUNCATED),
         Error("finish_error", _PROVIDER, "stream.faulted", transient=True),
         Error("finish_unknown", _UNKNOWN, "stream.unknown_end"),
         Error("stream_unreadable", _PROVIDER, "stream.unreadable"),
@@ -93,9 +73,7 @@ ERRORS = {
         Error("empty_completion", _PROVIDER, "stream.empty", ending=Ending.EMPTY),
         Error("empty_at_limit", _REQUEST, "stream.empty_at_limit", ending=Ending.EMPTY),
         Error("output_limit", _REQUEST, "answer.cut_length", ending=Ending.LENGTH),
-        Error(
-            "content_filter", _REQUEST, "answer.filtered", ending=Ending.CONTENT_FILTER
-        ),
+        Error("content_filter", _REQUEST, "answer.filtered", ending=Ending.CONTENT_FILTER),
         Error("answer_blocked", _REQUEST, "answer.filtered"),
         Error("request_blocked", _REQUEST, "request.blocked", ending=Ending.BLOCKED),
         Error("context_too_long", _REQUEST, "request.too_long"),
@@ -105,18 +83,8 @@ ERRORS = {
         Error("provider_config_error", _CONFIG, "config.model_settings"),
         Error("http_401", _ACCOUNT, "account.key_rejected", key_effect=KeyEffect.BAD),
         Error("missing_key", _CONFIG, "config.no_key"),
-        Error(
-            "quota_exhausted",
-            _ACCOUNT,
-            "account.no_credit",
-            key_effect=KeyEffect.EXHAUSTED,
-        ),
-        Error(
-            "budget_exceeded",
-            _ACCOUNT,
-            "account.budget",
-            key_effect=KeyEffect.EXHAUSTED,
-        ),
+        Error("quota_exhausted", _ACCOUNT, "account.no_credit", key_effect=KeyEffect.EXHAUSTED),
+        Error("budget_exceeded", _ACCOUNT, "account.budget", key_effect=KeyEffect.EXHAUSTED),
         Error("key_forbidden", _ACCOUNT, "account.forbidden", key_effect=KeyEffect.BAD),
         Error("http_403", _UNKNOWN, "provider.refused"),
         Error("http_409", _PROVIDER, "provider.refused"),
@@ -131,7 +99,7 @@ ERRORS = {
         Error("connect_failed", _NETWORK, "net.unreachable", transient=True),
         Error("connect_config", _CONFIG, "config.endpoint"),
     )
-}
+}  # fmt: skip
 
 NAMES = {
     "quota_exhausted": (
@@ -180,6 +148,9 @@ WEAK_NAMES = {
     "model_not_found": ("not_found", "not_found_error"),
 }  # fmt: skip
 """Names so general that wording and status are heard first."""
+
+AUTH_OUTAGES = ("platform_maintenance", "auth_backend_unavailable")
+"""A 401 with one of these says nothing of the key: the gateway could not look."""
 
 CODE_OF_NAME = {name: code for code, names in NAMES.items() for name in names}
 CODE_OF_WEAK_NAME = {name: code for code, names in WEAK_NAMES.items() for name in names}
@@ -235,7 +206,7 @@ WORDINGS = (
     _wording(
         "connect_config", (None,),
         r"name or service not known", r"nodename nor servname", r"certificate verify failed",
-        r"no address associated", r"temporary failure in name resolution", r"invalid url", r"unsupported protocol",
+        r"no address associated", r"temporary failure in name resolution", r"invalid url", r"unsupported ?protocol",
     ),
     _wording(
         "connect_failed", (None,),
@@ -253,23 +224,31 @@ last four rows hold for no status alone.
 """
 
 
+CAPS = re.compile(r"daily .{0,30}\bcap\b|budget .{0,40}exceeded")
+"""Words of a 429 that no waiting cures, whatever its code says (C7)."""
+
+
 def by_name(
-    reason: Reason, status: int | None, headers: Mapping[str, str]
+    reason: Reason, status: int | None, headers: Mapping[str, str], words: str = ""
 ) -> Error | None:
     """Find the row that a code, a type or a gateway's own header names.
 
     A name that means "try again" is not believed beside a status that says the
-    request itself was refused.
+    request itself was refused, nor "slow down" beside words of a spent allowance.
     """
     refused = status is not None and 400 <= status < 500 and status not in (408, 429)
     for name in reason.names:
         code = "http_429" if name.startswith("throttling") else CODE_OF_NAME.get(name)
+        if code == "http_429" and CAPS.search(words):
+            code = "budget_exceeded" if "budget" in words else "quota_exhausted"
         if code is not None and not (refused and ERRORS[code].transient):
             return ERRORS[code]
     if headers.get("x-nr-guardrails") == "blocked":
         return ERRORS["request_blocked"]
     if headers.get("x-nr-limit-source") == "budget":
         return ERRORS["budget_exceeded"]
+    if headers.get("x-nr-auth-reason") in AUTH_OUTAGES:
+        return ERRORS["http_5xx"]
     return None
 
 
@@ -294,6 +273,17 @@ def by_wording(words: str, status: int | None, *, moderated: bool) -> Error | No
         if status in wording.statuses and wording.pattern.search(words):
             return ERRORS[wording.code]
     return None
+
+
+def unreachable(words: str) -> Error:
+    """Find the row of a connection that never was; `words` is lower case.
+
+    Only words of a wrong address count: an exception may quote what a stranger
+    on that port sent.
+    """
+    configured = next(w for w in WORDINGS if w.code == "connect_config")
+    found = configured.pattern.search(words)
+    return ERRORS["connect_config" if found else "connect_failed"]
 
 
 def by_status(status: int | None) -> Error | None:

@@ -17,6 +17,7 @@ from threads.core.events import (
     ToolCallBegan,
     ToolCallDelta,
     Usage,
+    Withdrawn,
 )
 from threads.core.evidence import StreamEnd
 from threads.core.faults import WHOLE, Arrival, Ending, Verdict
@@ -112,8 +113,8 @@ async def run_call(
                 end = ERROR_SEEN
                 for event in _shown(attempt, guard.flush()):
                     yield event
-        attempt.model_served, attempt.provider = guard.model_served, guard.provider
     finally:
+        attempt.model_served, attempt.provider = guard.model_served, guard.provider
         await guard.close()
     verdict = attempt.judge(end)
     record = attempt.record()

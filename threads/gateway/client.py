@@ -130,6 +130,15 @@ class GatewayClient:
             current_wire.reset(token)
         return EventStream(stream, wire)
 
+    async def list_models(self, *, seconds: float) -> list[str]:
+        """Return the wire ids that the gateway lists; none when it does not say."""
+        try:
+            async with asyncio.timeout(seconds):
+                page = await self._sdk.models.list()
+        except (APIError, TimeoutError, ValueError):
+            return []
+        return [model.id for model in page.data if model.id]
+
     async def aclose(self) -> None:
         """Close every connection."""
         await self._sdk.close()

@@ -46,6 +46,7 @@ class GuardedStream:
         self._bounds = bounds
         self._stream: EventStream | None = None
         self._has_data = False
+        self._was_settled = False
         self._deadline = 0.0
 
     @property
@@ -83,9 +84,12 @@ class GuardedStream:
         if self._stream is None:
             raise RuntimeError("the stream is not open")
         if is_settled:
-            self._deadline = self._now() + min(
-                AFTER_FINISH_SECONDS, self._bounds.idle_seconds
-            )
+            # Set once: heartbeats may come as chunks, for ever.
+            if not self._was_settled:
+                self._was_settled = True
+                self._deadline = self._now() + min(
+                    AFTER_FINISH_SECONDS, self._bounds.idle_seconds
+                )
         elif self._has_data:
             self._deadline = self._now() + self._bounds.idle_seconds
         clock = asyncio.timeout_at(self._deadline)

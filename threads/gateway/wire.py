@@ -74,6 +74,7 @@ class SseFilter:
     def _lines(self, piece: bytes) -> list[bytes]:
         if self._after_cr and piece[:1] == b"\n":
             piece = piece[1:]
+            self._after_cr = False
         if piece:
             self._after_cr = piece[-1:] == b"\r"
         text = self._rest + piece
@@ -101,7 +102,7 @@ class SseFilter:
     def _comment(self, text: bytes) -> None:
         self._observed.comments += 1
         name, _, value = text.strip().partition(b"/")
-        if name == b"HTTP_STATUS" and value.isdigit() and value != b"200":
+        if name == b"HTTP_STATUS" and len(value) == 3 and value.isdigit() and value != b"200":
             self._observed.http_status = int(value)
 
     def _keep_stray(self, line: bytes) -> None:

@@ -1,0 +1,56 @@
+"""Tokens and counts."""
+
+import asyncio
+
+import pytest
+
+from threads.practice.players import Pacer
+from threads.practice.wire import encode, estimate_tokens, tokens_of
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n\n# One\n\n  two  \n", "a" * 50, "日本語の文章です", "x \n"]
+)
+def test_tokens_put_together_are_the_text(text: str) -> None:
+    tokens = list(tokens_of(text))
+
+    assert "".join(tokens) == text
+    assert all(len(token.strip()) <= 6 for token in tokens)
+
+
+def test_tokens_carry_the_space_before_them() -> None:
+    assert list(tokens_of("streams end badly")) == ["stream", "s", " end", " badly"]
+
+
+def test_counts_are_plausible() -> None:
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("one two three four five six seven eight nine ten") == 13
+
+
+def test_what_utf8_cannot_carry_becomes_a_question_mark() -> None:
+    assert encode({"a": "é\ud83d"}) == '{"a":"é?"}'.encode()
+
+
+async def test_the_pace_is_kept_although_each_wake_up_is_late() -> None:
+    loop = asyncio.get_running_loop()
+    pacer = Pacer(0.1)
+    started = loop.time()
+
+    for _ in range(50):
+        await pacer.wait(0.04)
+
+    assert 0.19 <= loop.time() - started <= 0.35
+
+
+async def test_a_pace_of_nought_never_waits_but_lets_others_run() -> None:
+    loop = asyncio.get_running_loop()
+    pacer = Pacer(0)
+    ran: list[int] = []
+    loop.call_soon(ran.append, 1)
+    started = loop.time()
+
+    for _ in range(50):
+        await pacer.wait(1000)
+
+    assert ran == [1]
+    assert loop.time() - started < 0.2

@@ -1,0 +1,291 @@
+"""`manage.py ask`: unattended rounds from the command line (design section 9)."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import get_supported_language_variant
+
+from threads import provision
+from threads.models import Agent, LanguageModel, Round, Thread
+from threads.rounds import engine, ledger
+from threads.rounds.hub import hub
+from threads.rounds.loops import in_database
+from threads.rounds.report import Report, report
+
+COMPLETED, BAD_USAGE, NAMED_CONDITION = 0, 2, 3
+PROMPT_LENGTH = 100_000
+DEFAULT_USER = "ask"
+
+
+def unusable(message: str) -> CommandError:
+    """Build the error of a call that cannot be carried out as it stands."""
+    return CommandError(message, returncode=BAD_USAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One prompt and how it is to be answered."""
+
+    prompt: str
+    model: str
+    locale: str
+    id: object = None
+
+
+class Command(BaseCommand):
+    """Runs one round, or a batch, in this process; needs no running server."""
+
+    help = "Asks a model and prints its answer; exit status 3 when it ended badly."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options of design section 9."""
+        parser.add_argument("prompt", nargs="?", help="what to ask")
+        parser.add_argument(
+            "--model",
+            default="",
+            metavar="WIRE_ID",
+            help="the model's id at its gateway",
+        )
+        parser.add_argument(
+            "--agent", default="", metavar="NAME", help="an agent's identifier"
+        )
+        parser.add_argument("--locale", default=settings.LANGUAGE_CODE, metavar="L")
+        parser.add_argument(
+            "--user", default=DEFAULT_USER, metavar="NAME", help="whose thread it is"
+        )
+        parser.add_argument(
+            "--thread", type=int, metavar="ID", help="go on in this thread"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--batch",
+            metavar="FILE",
+            help="JSON lines of id, prompt, model, locale; - for stdin",
+        )
+        parser.add_argument("--concurrency", type=int, default=8, metavar="N")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Run what was asked and leave with the status that tells how it ended."""
+        if (options["batch"] is None) == (options["prompt"] is None):
+            raise unusable("Give either a prompt or --batch.")
+        if options["concurrency"] < 1:
+            raise unusable("--concurrency must be 1 or more.")
+        try:
+            self.user = provision.user_named(options["user"])
+        except ValueError as error:
+            raise unusable(str(error)) from error
+        self.agent = self._agent(options["agent"])
+        provision.load_catalogue()
+        provision.follow_environment()
+        if options["batch"] is not None:
+            statuses = self._batch(options)
+        else:
+            ask = Ask(
+                checked_prompt(options["prompt"]),
+                options["model"],
+                checked_locale(options["locale"]),
+            )
+            statuses = [asyncio.run(self._one(ask, options))]
+        if any(status != "done" for status in statuses):
+            sys.exit(NAMED_CONDITION)
+
+    def _agent(self, slug: str) -> Agent | None:
+        if not slug:
+            return None
+        agent = Agent.objects.filter(slug=slug, is_enabled=True).first()
+        if agent is None:
+            raise unusable(f"There is no agent {slug!r}.")
+        return agent
+
+    async def _one(self, ask: Ask, options: dict[str, Any]) -> str:
+        async with closing_engine():
+            round_id, thread_id = await in_database(self._open, ask, options["thread"])
+            if options["json"]:
+                outcome = await settled(round_id, ask.id)
+                self._write(json.dumps(outcome, ensure_ascii=False) + "\n")
+            else:
+                shown = asyncio.ensure_future(self._show(thread_id))
+                await engine.start(round_id)
+                await engine.wait(round_id)
+                shown.cancel()
+                with suppress(asyncio.CancelledError):
+                    await shown
+                outcome = await in_database(read_report, round_id, ask.id)
+                self._finish_text(outcome)
+        return str(outcome["status"])
+
+    async def _show(self, thread_id: int) -> None:
+        """Write the answer as it comes. What was written cannot be taken back:
+        a newer generation begins on a line of its own."""
+        watcher = hub().watch(thread_id)
+        self.written, self.generation = 0, 0
+        try:
+            while True:
+                await watcher.wake.wait()
+                watcher.wake.clear()
+                for live in watcher.cells.values():
+                    if live.generation != self.generation:
+                        self._write("\n\n")
+                        self.written, self.generation = 0, live.generation
+                    text = live.text
+                    self._write(text[self.written :])
+                    self.written = len(text)
+        finally:
+            hub().leave(watcher)
+
+    def _finish_text(self, outcome: Report) -> None:
+        text = str(outcome["text"])
+        self._write(text[self.written :] if self.generation == 0 else "")
+        self._write("\n")
+        if outcome["sentence"]:
+            self.stderr.write(str(outcome["sentence"]))
+        if outcome["provider_reason"]:
+            self.stderr.write(f"({outcome['provider_reason']})")
+
+    def _batch(self, options: dict[str, Any]) -> list[str]:
+        asks = list(
+            read_batch(
+                batch_lines(options["batch"]), options["model"], options["locale"]
+            )
+        )
+        return asyncio.run(self._all(asks, options["concurrency"]))
+
+    async def _all(self, asks: list[Ask], concurrency: int) -> list[str]:
+        room = asyncio.Semaphore(concurrency)
+
+        async def one(ask: Ask) -> str:
+            async with room:
+                round_id, _ = await in_database(self._open, ask, None)
+                outcome = await settled(round_id, ask.id)
+            self._write(json.dumps(outcome, ensure_ascii=False) + "\n")
+            return str(outcome["status"])
+
+        async with closing_engine():
+            return list(await asyncio.gather(*(one(ask) for ask in asks)))
+
+    def _open(self, ask: Ask, thread_id: int | None) -> tuple[int, int]:
+        model = chosen_model(ask.model, self.agent)
+        thread = own_thread(self.user, thread_id)
+        try:
+            round_ = ledger.open_round(
+                thread=thread,
+                prompt=ask.prompt,
+                model=model,
+                model_requested=ask.model or (model.wire_id if model else ""),
+                agent=self.agent,
+                locale=ask.locale,
+                attended=False,
+            )
+        except ledger.ThreadBusyError as error:
+            raise unusable(
+                "That thread is being answered; wait until it is done."
+            ) from error
+        return round_.pk, thread.pk
+
+    def _write(self, text: str) -> None:
+        """Write at once: whoever reads a pipe reads along."""
+        if text:
+            self.stdout.write(text, ending="")
+            self.stdout.flush()
+
+
+@asynccontextmanager
+async def closing_engine() -> AsyncIterator[None]:
+    """Let nothing of the loop outlive it."""
+    try:
+        yield
+    finally:
+        await engine.shutdown()
+
+
+async def settled(round_id: int, id: object) -> Report:
+    """Run a round to its end and describe it."""
+    await engine.start(round_id)
+    await engine.wait(round_id)
+    return await in_database(read_report, round_id, id)
+
+
+def read_report(round_id: int, id: object) -> Report:
+    """Read a round that is over."""
+    return report(Round.objects.select_related("answer_cell").get(pk=round_id), id=id)
+
+
+def chosen_model(wire_id: str, agent: Agent | None) -> LanguageModel | None:
+    """Find the model that was asked for, or the default; None for an unlisted one."""
+    offered = LanguageModel.objects.offered()
+    model: LanguageModel | None
+    if wire_id:
+        model = offered.filter(wire_id=wire_id).first()
+    elif agent is not None and agent.model is not None and agent.model.is_enabled:
+        model = agent.model
+    else:
+        model = offered.filter(is_default=True).first() or offered.first()
+    return model
+
+
+def own_thread(user: User, thread_id: int | None) -> Thread:
+    """Return the caller's thread of that id, or a new one."""
+    if thread_id is None:
+        return Thread.objects.create(owner=user)
+    thread = Thread.objects.of(user).filter(pk=thread_id).first()
+    if thread is None:
+        raise unusable(f"{user.get_username()} has no thread {thread_id}.")
+    return thread
+
+
+def checked_prompt(prompt: object) -> str:
+    """Refuse what cannot be asked."""
+    if not isinstance(prompt, str) or not prompt.strip():
+        raise unusable("The prompt is empty.")
+    if len(prompt) > PROMPT_LENGTH:
+        raise unusable(f"The prompt is longer than {PROMPT_LENGTH} characters.")
+    return prompt
+
+
+def checked_locale(locale: object) -> str:
+    """Refuse a language that the site does not speak."""
+    try:
+        return get_supported_language_variant(str(locale))
+    except LookupError as error:
+        raise unusable(f"This site does not speak {locale!r}.") from error
+
+
+def batch_lines(source: str) -> list[str]:
+    """Read a batch from a file or standard input."""
+    if source == "-":
+        return sys.stdin.read().splitlines()
+    try:
+        return Path(source).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise unusable(f"The batch cannot be read: {error}") from error
+
+
+def read_batch(lines: Iterable[str], model: str, locale: str) -> Iterable[Ask]:
+    """Check every line before the first is asked."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise unusable(f"Line {number} is not JSON: {error}") from error
+        if not isinstance(entry, dict):
+            raise unusable(f"Line {number} is not a JSON object.")
+        try:
+            yield Ask(
+                prompt=checked_prompt(entry.get("prompt")),
+                model=str(entry.get("model") or model),
+                locale=checked_locale(entry.get("locale") or locale),
+                id=entry.get("id"),
+            )
+        except CommandError as error:
+            raise unusable(f"Line {number}: {error}") from error

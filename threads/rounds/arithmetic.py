@@ -1,0 +1,175 @@
+"""The tool that calculates. It walks a parsed expression and never evaluates code.
+
+Whole numbers and fractions stay exact. What could take long is refused before it
+is tried: the size of a number, of a power and of the expression are bounded.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+
+EXPRESSION_LENGTH = 500
+LARGEST_BITS = 3_000
+DECIMALS = 15
+LARGEST_ROUND = 50
+
+Number = int | float | Fraction
+
+BINARY: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+def calculate(expression: str) -> str:
+    """Return the value of an arithmetic expression.
+
+    Raises:
+        ValueError: it is no such expression, or too large to calculate.
+    """
+    if len(expression) > EXPRESSION_LENGTH:
+        raise ValueError(
+            f"The expression is longer than {EXPRESSION_LENGTH} characters."
+        )
+    try:
+        tree = ast.parse(expression.strip().replace("^", "**"), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ValueError("That is not an arithmetic expression.") from None
+    try:
+        return written(value_of(tree.body))
+    except ZeroDivisionError:
+        raise ValueError("Division by zero.") from None
+    except (OverflowError, RecursionError):
+        raise ValueError("The result is too large.") from None
+
+
+def value_of(node: ast.expr) -> Number:
+    """Return the value of one node.
+
+    Raises:
+        ValueError: the node is not arithmetic, or its value too large.
+    """
+    match node:
+        case ast.Constant(value=bool()):
+            raise ValueError("Only numbers can be calculated with.")
+        case ast.Constant(value=int(number)):
+            return bounded(number)
+        case ast.Constant(value=float()):
+            # Read as it was written, so that 0.1 + 0.2 is 0.3.
+            return bounded(Fraction(ast.unparse(node)))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -value_of(operand)
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return value_of(operand)
+        case ast.BinOp(left=left, op=op, right=right):
+            return bounded(_combined(op, value_of(left), value_of(right)))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            return bounded(_called(name, [value_of(one) for one in arguments]))
+        case ast.Name(id="pi"):
+            return math.pi
+        case ast.Name(id="e"):
+            return math.e
+        case _:
+            raise ValueError("Only numbers, operators and simple functions are known.")
+
+
+def _combined(op: ast.operator, left: Number, right: Number) -> Number:
+    if isinstance(op, ast.Pow):
+        return _power(left, right)
+    if isinstance(op, ast.Div):
+        if isinstance(left, float) or isinstance(right, float):
+            return float(left) / float(right)
+        return Fraction(left) / Fraction(right)
+    function = BINARY.get(type(op))
+    if function is None:
+        raise ValueError("That operator is not known.")
+    return function(left, right)
+
+
+def _power(base: Number, exponent: Number) -> Number:
+    if (
+        isinstance(base, float)
+        or isinstance(exponent, float)
+        or exponent != int(exponent)
+    ):
+        if base < 0:
+            raise ValueError("The result is not a real number.")
+        return math.pow(base, exponent)
+    whole = int(exponent)
+    if bits_of(base) * abs(whole) > LARGEST_BITS:
+        raise ValueError("The result is too large.")
+    return Fraction(base) ** whole
+
+
+def _called(name: str, arguments: list[Number]) -> Number:
+    first: Number = arguments[0] if arguments else 0
+    rest = arguments[1:]
+    match name, len(arguments):
+        case "sqrt", 1:
+            return _root(first)
+        case "abs", 1:
+            return abs(first)
+        case "round", 1:
+            return round(first)
+        case "round", 2 if rest[0] == int(rest[0]) and abs(rest[0]) <= LARGEST_ROUND:
+            return round(Fraction(first), int(rest[0]))
+        case "min" | "max", count if count:
+            ordered = sorted(arguments)
+            return ordered[0] if name == "min" else ordered[-1]
+        case _:
+            raise ValueError(
+                f"There is no function {name[:30]!r} with these arguments."
+            )
+
+
+def _root(number: Number) -> Number:
+    if number < 0:
+        raise ValueError("The result is not a real number.")
+    if number == int(number) and math.isqrt(int(number)) ** 2 == number:
+        return math.isqrt(int(number))
+    return math.sqrt(number)
+
+
+def bits_of(number: Number) -> int:
+    """Return how many bits an exact number takes."""
+    if isinstance(number, float):
+        return 64
+    exact = Fraction(number)
+    return max(exact.numerator.bit_length(), exact.denominator.bit_length())
+
+
+def bounded(number: Number) -> Number:
+    """Return the number.
+
+    Raises:
+        ValueError: it is too large, or not finite.
+    """
+    if bits_of(number) > LARGEST_BITS or not math.isfinite(
+        number if isinstance(number, float) else 0.0
+    ):
+        raise ValueError("The result is too large.")
+    return number
+
+
+def written(number: Number) -> str:
+    """Write a number: whole where it is whole, else with up to 15 digits."""
+    if isinstance(number, float):
+        return f"{number:.{DECIMALS}g}"
+    exact = Fraction(number)
+    if exact.denominator == 1:
+        return str(exact.numerator)
+    rest = exact.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1 or exact.denominator > 10**DECIMALS:
+        return f"{float(exact):.{DECIMALS}g}"
+    shift = next(n for n in range(1, 60) if (exact * 10**n).denominator == 1)
+    digits = str(abs((exact * 10**shift).numerator)).rjust(shift + 1, "0")
+    sign = "-" if exact < 0 else ""
+    return f"{sign}{digits[:-shift]}.{digits[-shift:]}"

@@ -1,0 +1,140 @@
+"""The rounds that run in this process: started, stopped, waited for, ended.
+
+Each runs as a task on the loop it was started on. A sweeper task beside them
+ends rounds whose worker is gone and takes up those that nobody claimed.
+"""
+
+import asyncio
+import logging
+
+from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
+
+from threads.core.snapshot import Position
+from threads.gateway.client import close_clients
+from threads.rounds import broadcast, ledger, sweep
+from threads.rounds.loops import PerLoop, close_database, in_database, start_task
+from threads.rounds.runner import Run
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 20.0
+SHUTDOWN_SECONDS = 8.0
+
+
+class Engine:
+    """The rounds of one event loop."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, Run] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._sweeper: asyncio.Task[None] | None = None
+
+    def begin(self, round_id: int) -> None:
+        """Run a round as a task; one that runs here already is left alone."""
+        if round_id in self._tasks:
+            return
+        run = self._runs[round_id] = Run(round_id)
+        task = start_task(self._carry(run), name=f"run-{round_id}")
+        self._tasks[round_id] = task
+        self.keep_house()
+
+    def keep_house(self) -> None:
+        """Let the sweeper run on this loop."""
+        if self._sweeper is None or self._sweeper.done():
+            self._sweeper = start_task(self._sweep_for_ever(), name="sweeper")
+
+    def run(self, round_id: int) -> Run | None:
+        """Return a round that runs here."""
+        return self._runs.get(round_id)
+
+    async def wait(self, round_id: int) -> None:
+        """Wait until a round that runs here is over; at once for any other."""
+        task = self._tasks.get(round_id)
+        if task is not None:
+            await asyncio.wait({task})
+
+    async def shutdown(self) -> None:
+        """End every round of this loop, within a few seconds."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for run in self._runs.values():
+            run.shut_down()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks.values()), timeout=SHUTDOWN_SECONDS)
+
+    async def _carry(self, run: Run) -> None:
+        try:
+            place = await in_database(ledger.place_of, run.round_id)
+            if place is not None:
+                await broadcast.round_started(place)
+            await run.execute()
+        except Exception:
+            # Whatever state this leaves behind is the sweeper's to end.
+            logger.exception("Round %s broke off", run.round_id)
+        finally:
+            self._runs.pop(run.round_id, None)
+            self._tasks.pop(run.round_id, None)
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await self.sweep()
+            except (DatabaseError, InterfaceError) as error:
+                logger.warning("SWEEP_FAILED %s", type(error).__name__)
+
+    async def sweep(self) -> list[int]:
+        """End lost rounds, take up unclaimed ones; returns those that were ended."""
+        held = frozenset(self._runs)
+        ended = await in_database(sweep.end_lost_rounds, timezone.now(), held=held)
+        for round_id in ended:
+            await _tell_ended(round_id)
+        for round_id in await in_database(sweep.unclaimed_rounds, timezone.now()):
+            self.begin(round_id)
+        return ended
+
+
+_engines = PerLoop(Engine)
+
+
+def engine() -> Engine:
+    """Return the running loop's engine."""
+    return _engines.get()
+
+
+async def start(round_id: int) -> None:
+    """Run a queued round on this loop; returns at once."""
+    engine().begin(round_id)
+
+
+async def stop(round_id: int, *, seen: Position | None = None) -> None:
+    """Stop a round, wherever it runs.
+
+    `seen` is how much the person had before their eyes; what came after is not
+    kept. A round that runs here is broken off before the marker is written.
+    """
+    run = engine().run(round_id)
+    if run is not None:
+        run.stop(seen)
+    await in_database(ledger.request_stop, round_id)
+    if run is None:
+        await _tell_ended(round_id)
+
+
+async def wait(round_id: int) -> None:
+    """Wait until a round that runs on this loop is over."""
+    await engine().wait(round_id)
+
+
+async def shutdown() -> None:
+    """End what runs on this loop and let go of its connections."""
+    await engine().shutdown()
+    await close_clients()
+    await close_database()
+
+
+async def _tell_ended(round_id: int) -> None:
+    place = await in_database(ledger.place_of, round_id)
+    if place is not None:
+        await broadcast.round_ended(place)

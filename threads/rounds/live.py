@@ -1,0 +1,245 @@
+"""A cell that is being written: its text, and what each page still lacks of it.
+
+How it works. Tokens are only appended to lists. At each tick of the hub
+`publish` takes what is new, renders it, and puts an immutable `Published` in the
+place of the last one; any thread may read that. Each page is described by a
+`Shown`; `frame_since` builds the frame that brings such a page up to date. Pages
+that are at the same point get the same string, and a page that lags gets one
+frame for everything it missed, so nothing ever queues.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from threads.core.snapshot import Position
+from threads.rendering import CellView, MarkdownStream
+
+UNKNOWN_TAIL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How far one page shows a cell.
+
+    `offset` and `reasoning` count characters, `blocks` the closed blocks and
+    `tail` the characters of the open one. `revision` is the stream's: while it
+    stays the same, text is only appended to the tail.
+    """
+
+    generation: int = 0
+    revision: int = UNKNOWN_TAIL
+    blocks: int = 0
+    tail: int = 0
+    offset: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One state of a cell as pages may show it.
+
+    The lists are shared with the writer, who only appends to them; the counts
+    say how much of them belongs to this state.
+    """
+
+    shown: Shown
+    all_blocks: list[str]
+    open_html: str
+    tail: str
+    tail_kind: str
+    tail_language: str
+    reasoning_parts: list[str]
+    reasoning_count: int
+
+    def view(self) -> CellView:
+        """Return what a page or a template shows of this state."""
+        return CellView(
+            generation=self.shown.generation,
+            offset=self.shown.offset,
+            blocks=tuple(self.all_blocks[: self.shown.blocks]),
+            open_html=self.open_html,
+            tail=self.tail,
+            tail_kind=self.tail_kind,
+            tail_language=self.tail_language,
+            reasoning="".join(self.reasoning_parts[: self.reasoning_count]),
+            reasoning_offset=self.shown.reasoning,
+            revision=self.shown.revision,
+        )
+
+
+@dataclass(slots=True)
+class Activity:
+    """What the cell is waiting for; pages word it in their own language.
+
+    `kind` is "model", "reissue", "regenerate" or "tool"; `since` is monotonic.
+    """
+
+    kind: str = "model"
+    since: float = 0.0
+    name: str = ""
+    attempt: int = 1
+
+
+class LiveCell:
+    """One cell that a round in this process is writing.
+
+    Belongs to one event loop; only `published` may be read from elsewhere.
+    """
+
+    def __init__(
+        self, cell_id: int, thread_id: int, *, touch: Callable[["LiveCell"], None]
+    ) -> None:
+        self.cell_id = cell_id
+        self.thread_id = thread_id
+        self.generation = 0
+        # Provisional: the text of this generation is what a withdrawal left, and
+        # is recorded only once more follows (requirement E8).
+        self.is_provisional = False
+        self.parts: list[str] = []
+        self.length = 0
+        self.reasoning_parts: list[str] = []
+        self.reasoning_length = 0
+        self.activity = Activity(since=monotonic())
+        self.last_output_at = self.activity.since
+        self.last_reasoning_at = 0.0
+        self.is_dirty = False
+        self.is_over = False
+        self._touch = touch
+        self._fed = 0
+        self._stream = MarkdownStream()
+        self._frames: dict[Shown, str] = {}
+        self.published = self._publication()
+
+    @property
+    def position(self) -> Position:
+        """How far the text stands."""
+        return Position(self.generation, self.length)
+
+    @property
+    def text(self) -> str:
+        """The whole text; costs its length, so not for every token."""
+        return "".join(self.parts)
+
+    def append(self, text: str) -> None:
+        """Add a piece of the answer."""
+        self.is_provisional = False
+        self.parts.append(text)
+        self.length += len(text)
+        if not self.is_dirty:
+            self._touch(self)
+
+    def reason(self, text: str) -> None:
+        """Add a piece of the model's reasoning."""
+        self.reasoning_parts.append(text)
+        self.reasoning_length += len(text)
+        self.last_reasoning_at = monotonic()
+        if not self.is_dirty:
+            self._touch(self)
+
+    def restate(self, text: str, *, provisional: bool = False) -> None:
+        """Begin a new generation with this text; it may be shorter."""
+        self.generation += 1
+        self.is_provisional = provisional
+        self.parts = [text] if text else []
+        self.length = len(text)
+        self._fed = 0
+        self._stream = MarkdownStream()
+        self._touch(self)
+
+    def publish(self) -> None:
+        """Render what is new and let every page see it."""
+        self.is_dirty = False
+        if self._fed < len(self.parts):
+            self._stream.feed("".join(self.parts[self._fed :]))
+            self._fed = len(self.parts)
+            self.last_output_at = monotonic()
+        self.published = self._publication()
+        self._frames = {}
+
+    def _publication(self) -> Published:
+        stream = self._stream
+        tail = stream.tail
+        return Published(
+            shown=Shown(
+                generation=self.generation,
+                revision=stream.revision,
+                blocks=len(stream.blocks),
+                tail=len(tail),
+                offset=self.length,
+                reasoning=self.reasoning_length,
+            ),
+            all_blocks=stream.blocks,
+            open_html=stream.open_html,
+            tail=tail,
+            tail_kind=stream.tail_kind,
+            tail_language=stream.tail_language,
+            reasoning_parts=self.reasoning_parts,
+            reasoning_count=len(self.reasoning_parts),
+        )
+
+    def place(self, generation: int, blocks: int, offset: int, reasoning: int) -> Shown:
+        """Return where a page stands that says this of itself.
+
+        What it says is believed as far as it is possible; the tail of a page that
+        is not exactly at the published state is sent anew.
+        """
+        now = self.published.shown
+        said = (generation, blocks, offset, reasoning)
+        if said == (now.generation, now.blocks, now.offset, now.reasoning):
+            return now
+        return Shown(
+            generation=generation,
+            blocks=max(0, min(blocks, now.blocks)),
+            offset=offset,
+            reasoning=max(0, min(reasoning, now.reasoning)),
+        )
+
+    def frame_since(self, page: Shown) -> str | None:
+        """Return the frame that brings this page to the published state, if any."""
+        if page == self.published.shown:
+            return None
+        frame = self._frames.get(page)
+        if frame is None:
+            frame = self._frames[page] = self._build(page)
+        return frame
+
+    def _build(self, page: Shown) -> str:
+        state, now = self.published, self.published.shown
+        frame: dict[str, object] = {"c": self.cell_id, "g": now.generation}
+        if page.generation != now.generation:
+            # A newer generation replaces everything, the reasoning as well.
+            page = Shown(generation=now.generation)
+        if page.revision != now.revision:
+            frame |= {
+                "n": now.offset,
+                "k": page.blocks,
+                "b": state.all_blocks[page.blocks : now.blocks],
+                "d": state.tail_kind,
+                "t": state.tail,
+            }
+            if state.tail_language:
+                frame["l"] = state.tail_language
+            if state.open_html:
+                frame["h"] = state.open_html
+        elif page.offset != now.offset:
+            frame |= {"o": page.offset, "n": now.offset, "t": state.tail[page.tail :]}
+        if page.reasoning < now.reasoning:
+            frame |= {
+                "r": self._reasoning_since(page.reasoning),
+                "ro": page.reasoning,
+                "rn": now.reasoning,
+            }
+        return json.dumps(frame, ensure_ascii=False, separators=(",", ":"))
+
+    def _reasoning_since(self, offset: int) -> str:
+        """The published reasoning from this character on, read from its end."""
+        state = self.published
+        missing, pieces = state.shown.reasoning - offset, list[str]()
+        for piece in reversed(state.reasoning_parts[: state.reasoning_count]):
+            if missing <= 0:
+                break
+            pieces.append(piece[-missing:])
+            missing -= len(piece)
+        return "".join(reversed(pieces))

@@ -1,0 +1,86 @@
+"""What belongs to one event loop, and the one thread that writes rounds.
+
+Never knows what a round is.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from django.db import DatabaseError, InterfaceError, connections
+
+Made = TypeVar("Made")
+Result = TypeVar("Result")
+Params = ParamSpec("Params")
+
+# Twenty writers gain nothing over one, and on SQLite they wait for each other:
+# every write of every round of this process goes through this thread, whose
+# connection stays open (opening one costs more than the write).
+WRITER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rounds-database")
+
+
+class PerLoop(Generic[Made]):
+    """One object for each running event loop, made when it is first asked for."""
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, Made] = (
+            WeakKeyDictionary()
+        )
+
+    def get(self) -> Made:
+        """Return the running loop's own.
+
+        Raises:
+            RuntimeError: no loop is running in this thread.
+        """
+        loop = asyncio.get_running_loop()
+        made = self._made.get(loop)
+        if made is None:
+            made = self._made[loop] = self._make()
+        return made
+
+
+def start_task(
+    coroutine: Coroutine[Any, Any, Result], *, name: str
+) -> asyncio.Task[Result]:
+    """Start a task that inherits nothing from whoever starts it.
+
+    A round outlives the request that asked for it: its language and Django's
+    thread-sensitive context (whose thread ends with the request) stay behind.
+    The caller keeps the reference.
+    """
+    loop = asyncio.get_running_loop()
+    return loop.create_task(coroutine, name=name, context=contextvars.Context())
+
+
+async def in_database(
+    function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> Result:
+    """Run a synchronous function that uses the ORM in the writing thread.
+
+    A cancelled caller does not interrupt the function: what was begun is
+    finished. Whatever the function raises is raised here.
+    """
+
+    def call() -> Result:
+        try:
+            return function(*args, **kwargs)
+        except (DatabaseError, InterfaceError):
+            # The next caller gets a connection that works.
+            for connection in connections.all(initialized_only=True):
+                if not connection.in_atomic_block:
+                    connection.close_if_unusable_or_obsolete()
+            raise
+
+    return await asyncio.get_running_loop().run_in_executor(WRITER, call)
+
+
+async def close_database() -> None:
+    """Close the writing thread's connections; the next write opens new ones."""
+    with contextlib.suppress(RuntimeError):
+        await asyncio.get_running_loop().run_in_executor(WRITER, connections.close_all)

@@ -1,0 +1,222 @@
+"""One round, from its claim to its one terminal write.
+
+How it works. The answering runs as a task of its own. The runner waits for the
+first of four things: it is done, Stop, the cap, or news that the round is no
+longer ours. Each of the last three leaves a marker and cancels the task, which
+closes the connection to the gateway. Then the round is settled: what it ended
+with is read from the markers, never from the type of an exception. Stop wins.
+"""
+
+import asyncio
+import logging
+import secrets
+from dataclasses import dataclass
+
+from django.db import DatabaseError, InterfaceError
+
+from threads.conf import Bounds, bounds
+from threads.core.faults import Condition, Ending, Verdict
+from threads.core.snapshot import Position
+from threads.rounds import ledger
+from threads.rounds.answering import Answering
+from threads.rounds.brief import Brief, claim
+from threads.rounds.broadcast import round_ended
+from threads.rounds.hub import hub
+from threads.rounds.journal import Writer, journal
+from threads.rounds.ledger import Outcome
+from threads.rounds.loops import in_database, start_task
+from threads.rounds.sweep import WORKER_LOST
+from threads.rounds.worker import worker_id
+
+logger = logging.getLogger(__name__)
+
+# How often, and how far apart, the terminal write is tried.
+SETTLE_WAITS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+INTERNAL_ERROR = Verdict(
+    code="internal_error",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.OUR_BUG,
+    sentence_key="internal.error",
+)
+
+
+@dataclass(slots=True)
+class Markers:
+    """Why a round is ended from outside; any number of them may be set."""
+
+    stop: bool = False
+    seen: Position | None = None
+    cap: bool = False
+    shutdown: bool = False
+    lost: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Tell whether the answering has to be broken off."""
+        return self.stop or self.cap or self.shutdown or self.lost
+
+
+class Run:
+    """One round in this process."""
+
+    def __init__(self, round_id: int) -> None:
+        self.round_id = round_id
+        self.markers = Markers()
+        self._woken = asyncio.Event()
+
+    def stop(self, seen: Position | None = None) -> None:
+        """Break the round off because the person said so."""
+        if not self.markers.stop:
+            self.markers.seen = seen
+        self.markers.stop = True
+        self._woken.set()
+
+    def lose(self) -> None:
+        """Break the round off because somebody else has it or has ended it."""
+        self.markers.lost = True
+        self._woken.set()
+
+    def shut_down(self) -> None:
+        """Break the round off because this process ends."""
+        self.markers.shutdown = True
+        self._woken.set()
+
+    async def execute(self) -> None:
+        """Claim the round and bring it to an end; returns when it has one.
+
+        Does nothing when the round is not to be had.
+        """
+        brief = await in_database(claim, self.round_id, worker_id())
+        if brief is None:
+            return
+        live = hub().begin(brief.place.answer_id, brief.place.thread_id)
+        writer = Writer(self.round_id, live, on_stop=self.stop, on_lost=self.lose)
+        journal().open(writer)
+        try:
+            outcome = await self._outcome(brief, writer)
+            self._clamp(writer)
+            await self._settle(writer, outcome)
+        finally:
+            journal().close(writer)
+            hub().end(live)
+        await round_ended(brief.place)
+
+    async def _outcome(self, brief: Brief, writer: Writer) -> Outcome:
+        """Let the round run to whatever end it has."""
+        if brief.endpoint is None:
+            assert brief.problem is not None  # noqa: S101 - one of the two is there
+            return Outcome(brief.problem)
+        try:
+            limits = bounds()
+            answering = Answering(brief, brief.endpoint, writer.live, writer, limits)
+            work = start_task(answering.answer(), name=f"round-{self.round_id}")
+            await self._race(work, limits)
+            verdict = await self._verdict(work, answering)
+        except Exception:
+            # The outer edge of a round: whatever is wrong with us, it ends.
+            incident = secrets.token_hex(6)
+            logger.exception(
+                "INTERNAL_ERROR incident=%s round=%s", incident, self.round_id
+            )
+            return Outcome(INTERNAL_ERROR, params={"incident": incident})
+        answering.reinstate()
+        progress = answering.progress
+        return Outcome(
+            verdict,
+            model_served=progress.model_served,
+            request_id=progress.request_id,
+            reasoning_ms=progress.reasoning_ms,
+        )
+
+    async def _race(self, work: asyncio.Task[Verdict], limits: Bounds) -> None:
+        """Wait for the work, a marker or the cap; leaves the work ended."""
+        woken = asyncio.ensure_future(self._woken.wait())
+        try:
+            await asyncio.wait(
+                {work, woken},
+                timeout=limits.round_cap_seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            self.markers.cap = not work.done() and not woken.done()
+        except asyncio.CancelledError:
+            self.markers.shutdown = True
+        finally:
+            woken.cancel()
+            if not work.done():
+                work.cancel()
+            await asyncio.wait({work})
+            if self.markers.any and not work.cancelled() and work.exception():
+                logger.warning("Round %s broke while it was ended", self.round_id)
+
+    async def _verdict(
+        self, work: asyncio.Task[Verdict], answering: Answering
+    ) -> Verdict:
+        """Read from the markers, or else from the work, how the round ended."""
+        if not work.cancelled() and not self.markers.stop:
+            return work.result()
+        record = answering.observer.record()
+        if record is not None:
+            await in_database(ledger.record_attempt, self.round_id, record)
+        if self.markers.stop:
+            return ledger.STOPPED
+        return WORKER_LOST if self.markers.shutdown else _cap(answering)
+
+    def _clamp(self, writer: Writer) -> None:
+        """Keep of a stopped answer what the tab that stopped it had shown."""
+        seen, live = self.markers.seen, writer.live
+        if not self.markers.stop or seen is None:
+            return
+        if seen.generation == live.generation and 0 <= seen.length < live.length:
+            writer.collect()
+            live.restate(live.text[: seen.length])
+
+    async def _settle(self, writer: Writer, outcome: Outcome) -> None:
+        """Flush and end the round; tries again while the database fails.
+
+        After the last try the round stays running and its heartbeat stops, so a
+        sweep ends it.
+        """
+        for wait in (*SETTLE_WAITS, None):
+            if writer.is_lost:
+                logger.warning("TERMINAL_WRITE_LOST round=%s", self.round_id)
+                return
+            try:
+                await journal().flush_now(writer)
+                if not writer.is_lost:
+                    await in_database(
+                        ledger.finish_round, self.round_id, outcome, worker=worker_id()
+                    )
+                    return
+            except (DatabaseError, InterfaceError):
+                if wait is None:
+                    logger.exception("Round %s could not be ended", self.round_id)
+                    return
+                await asyncio.sleep(wait)
+
+
+def _cap(answering: Answering) -> Verdict:
+    """Name the cap, and what the round was doing when it fell (F1, F2)."""
+    progress = answering.progress
+    params = {}
+    if progress.tool:
+        key, params = "round.cap_tool", {"tool": progress.tool}
+    elif progress.has_answered:
+        key = "round.cap"
+    elif progress.reasoning_began is not None:
+        key = "round.cap_reasoning"
+        logger.warning("[ThreadExec] ROUND_CAP_WHILE_REASONING")
+    else:
+        key = "round.cap_silent"
+    return Verdict(
+        code="round_cap",
+        ending=Ending.INTERRUPTED,
+        condition=Condition.UNKNOWN,
+        sentence_key=key,
+        params=params,
+    )
+
+
+async def execute_round(round_id: int) -> None:
+    """Run one round to its end in this task."""
+    await Run(round_id).execute()

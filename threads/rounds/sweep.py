@@ -1,0 +1,73 @@
+"""Finding rounds that nobody works on any more, and ending them.
+
+A dead process writes no outcome: another one decides (requirement H10). Text and
+tools are kept, the cause is named.
+"""
+
+from collections.abc import Container
+from datetime import datetime, timedelta
+
+from threads.core.faults import Condition, Ending, Verdict
+from threads.models import Round
+from threads.rounds import ledger
+from threads.rounds.worker import is_known_dead
+
+STALE_SECONDS = 45
+UNCLAIMED_SECONDS = 20
+NEVER_STARTED_SECONDS = 300
+
+WORKER_LOST = Verdict(
+    code="worker_lost",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.OUR_BUG,
+    transient=True,
+    sentence_key="round.worker_lost",
+)
+NEVER_STARTED = Verdict(
+    code="worker_never_started",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.OUR_BUG,
+    transient=True,
+    sentence_key="round.worker_never_started",
+)
+
+
+def end_lost_rounds(now: datetime, *, held: Container[int] = ()) -> list[int]:
+    """End the rounds whose worker is gone, and those that none ever took.
+
+    `held` are rounds that this process is certain to be working on. Returns the
+    rounds that were ended here.
+    """
+    ended = []
+    for round_ in Round.objects.filter(state=Round.State.RUNNING).only(
+        "worker", "heartbeat_at", "claimed_at", "created_at"
+    ):
+        if round_.pk in held or not _is_lost(round_, now):
+            continue
+        outcome = ledger.Outcome(WORKER_LOST)
+        if ledger.finish_round(round_.pk, outcome, worker=round_.worker):
+            ended.append(round_.pk)
+    too_old = now - timedelta(seconds=NEVER_STARTED_SECONDS)
+    queued = Round.objects.filter(state=Round.State.QUEUED)
+    for round_id in queued.filter(created_at__lt=too_old).values_list("pk", flat=True):
+        outcome = ledger.Outcome(NEVER_STARTED)
+        if ledger.finish_round(round_id, outcome, leaving=Round.State.QUEUED):
+            ended.append(round_id)
+    return ended
+
+
+def _is_lost(round_: Round, now: datetime) -> bool:
+    if is_known_dead(round_.worker):
+        return True
+    beat = round_.heartbeat_at or round_.claimed_at or round_.created_at
+    return now - beat > timedelta(seconds=STALE_SECONDS)
+
+
+def unclaimed_rounds(now: datetime) -> list[int]:
+    """Return queued rounds that wait longer than a live process would let them."""
+    return list(
+        Round.objects.filter(
+            state=Round.State.QUEUED,
+            created_at__lt=now - timedelta(seconds=UNCLAIMED_SECONDS),
+        ).values_list("pk", flat=True)
+    )

@@ -1,0 +1,190 @@
+"""From a verdict's key to a sentence in a language.
+
+A sentence says whose condition it is and what the person can do. Where it comes
+from: the catalogue row of that key in that language, else the catalogue as it
+was shipped, else the English of this module. A raw key is never shown (B4).
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from django.db import DatabaseError
+
+from threads.models import Cell, Sentence
+
+ENGLISH = {
+    "stream.stalled_start": (
+        "{model} accepted your message but never started to answer. Send it again, or choose another model."
+    ),
+    "stream.stalled_mid": (
+        "{model} stopped answering halfway: nothing more came. What arrived is kept. "
+        "Send your message again, or choose another model."
+    ),
+    "stream.truncated": (
+        "The connection to {model} ended before its answer was whole. What arrived is kept. "
+        "Send your message again."
+    ),
+    "stream.faulted": (
+        "The provider of {model} reported that it failed while answering. What arrived is kept. "
+        "Send your message again, or choose another model."
+    ),
+    "stream.unknown_end": (
+        "{model} ended its answer for a reason that we do not know, so it may not be whole. "
+        "Read it with care, or choose another model."
+    ),
+    "stream.unreadable": (
+        "The gateway of {model} sent something that cannot be read, in the middle of the answer. "
+        "What arrived is kept. If this happens again, tell your operator."
+    ),
+    "stream.faulted_neutral": (
+        "Something between you and {model} reported a failure without saying what it was. "
+        "What arrived is kept. If this happens again, tell your operator."
+    ),
+    "stream.empty": (
+        "{model} finished without writing anything. Choose another model, or put your message differently."
+    ),
+    "stream.empty_at_limit": (
+        "{model} used up its whole allowance on thinking and wrote no answer. "
+        "Ask for something shorter, or choose another model."
+    ),
+    "answer.cut_length": "{model} reached its output limit here. Ask it to go on where it stopped.",
+    "answer.filtered": "The provider's content filter ended this answer of {model}. Put your message differently.",
+    "request.blocked": (
+        "The provider of {model} blocked this message because of what it contains. "
+        "Change the message, then send it again."
+    ),
+    "request.too_long": (
+        "This conversation is too long for {model}. Shorten the message, start a new thread, "
+        "or choose a model that reads more."
+    ),
+    "request.rejected": (
+        "The gateway did not accept this message for {model}. What it objected to stands below; "
+        "change the message or choose another model."
+    ),
+    "config.model_settings": (
+        "The way this site asks {model} does not fit that model. Choose another model and tell your operator."
+    ),
+    "config.endpoint": (
+        "The address that this site has for {model} did not answer as a model gateway does. "
+        "Tell your operator, and choose another model meanwhile."
+    ),
+    "config.model_missing": "{model} is not available here any more. Choose another model.",
+    "config.no_key": (
+        "This site has no access of its own to the gateway of {model}. Tell your operator, "
+        "or choose another model."
+    ),
+    "config.region": "{model} is not offered from where this site runs. Choose another model.",
+    "account.key_rejected": (
+        "The gateway of {model} did not accept this site's access. Sending again will not help: "
+        "tell your operator, or choose another model."
+    ),
+    "account.no_credit": (
+        "This site's account for {model} has run out. Waiting does not help: tell your operator, "
+        "or choose another model."
+    ),
+    "account.budget": (
+        "The spending limit set for {model} has been reached. Tell your operator, or choose another model."
+    ),
+    "account.forbidden": (
+        "This site's account may not use {model} at present. Tell your operator, or choose another model."
+    ),
+    "provider.refused": (
+        "The gateway refused this message for {model} and did not say why. "
+        "Choose another model, or tell your operator."
+    ),
+    "provider.timeout": "The provider of {model} took too long. Send your message again.",
+    "provider.rate_limited": (
+        "{model} is receiving more messages than it can take. Wait a moment, then send yours again, "
+        "or choose another model."
+    ),
+    "provider.overloaded": (
+        "{model} is overloaded at the moment. Send your message again in a while, or choose another model."
+    ),
+    "provider.error": (
+        "The provider of {model} had an error of its own. What arrived is kept. "
+        "Send your message again, or choose another model."
+    ),
+    "net.unreachable": (
+        "The gateway of {model} could not be reached. Send your message again; if it happens again, "
+        "tell your operator."
+    ),
+    "round.cap": (
+        "This answer took longer than an answer may take. What arrived is kept. "
+        "Ask for less at once, then send your message again."
+    ),
+    "round.cap_reasoning": (
+        "This answer took longer than an answer may take. {model} was still thinking and had not begun to "
+        "answer. Ask for less at once, or choose a model that thinks less."
+    ),
+    "round.cap_silent": (
+        "This answer took longer than an answer may take. {model} never began to answer. "
+        "Send your message again, or choose another model."
+    ),
+    "round.cap_tool": (
+        "This answer took longer than an answer may take. The tool {tool} was still running, and may or may "
+        "not have finished. Check before you send your message again."
+    ),
+    "round.worker_lost": (
+        "The server that was writing this answer stopped. What had arrived is kept. Send your message again."
+    ),
+    "round.worker_never_started": "No server took up your message in time. Send it again.",
+    "round.tool_rounds": (
+        "{model} kept on calling tools without coming to an answer. Put your message differently."
+    ),
+    "internal.error": (
+        "Something on our side failed. What arrived is kept. If you report it, give this number: {incident}."
+    ),
+}
+"""Every sentence of ours, in the words that stand when nothing else does."""
+
+
+@cache
+def shipped() -> Mapping[str, Mapping[str, str]]:
+    """The translations that came with this release: key to language to text."""
+    path = resources.files("threads") / "fixtures" / "sentences.json"
+    catalogue: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))
+    return catalogue
+
+
+def sentence(key: str, params: Mapping[str, str], locale: str) -> str:
+    """Return the sentence of `key` in `locale`, with its placeholders filled.
+
+    An unknown key answers with the neutral sentence. A template that an operator
+    broke falls back to the shipped one.
+    """
+    if not key:
+        return ""
+    values = {"model": "The model", "incident": "-", "tool": "-", **params}
+    for template in (_edited(key, locale), shipped().get(key, {}).get(locale, "")):
+        if template:
+            try:
+                return template.format_map(values)
+            except (KeyError, ValueError, IndexError, AttributeError):
+                continue
+    return ENGLISH.get(key, ENGLISH["stream.faulted_neutral"]).format_map(values)
+
+
+def sentence_for(cell: Cell, locale: str) -> str:
+    """Return a cell's sentence for a viewer: theirs where the catalogue has it,
+    else the one frozen in the round's locale (design section 7)."""
+    if not cell.sentence_key:
+        return cell.sentence
+    defined = locale == "en" or bool(
+        _edited(cell.sentence_key, locale)
+        or shipped().get(cell.sentence_key, {}).get(locale)
+    )
+    if defined or not cell.sentence:
+        return sentence(cell.sentence_key, cell.sentence_params, locale)
+    return cell.sentence
+
+
+def _edited(key: str, locale: str) -> str:
+    """The catalogue row in this language; nothing when the table cannot be read."""
+    field = f"text_{locale.replace('-', '_')}"
+    try:
+        row = Sentence.objects.filter(key=key).values_list(field, flat=True).first()
+    except DatabaseError:
+        return ""
+    return row or ""
