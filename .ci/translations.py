@@ -92,6 +92,9 @@ def problems() -> list[str]:
     sentences = json.loads(
         (ROOT / "threads/fixtures/sentences.json").read_text("utf-8")
     )
+    sentences |= json.loads(
+        (ROOT / "threads/fixtures/practice.json").read_text("utf-8")
+    )
     for language in catalogues():
         name = language.lower().replace("_", "-")
         if name != "en":

@@ -8,10 +8,15 @@ error with a hint, so that a typing mistake never ends in a traceback.
 import os
 import secrets
 from pathlib import Path
+from tempfile import gettempdir
 
 import dj_database_url
+import django_stubs_ext
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
+
+# Lets annotations such as ModelForm[Thread] stand in code that runs.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -119,7 +124,10 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
     }
-    DATABASES["default"]["TEST"] = {"NAME": BASE_DIR / "test.sqlite3"}
+    # A file, since several threads share it; its own, since runs may overlap.
+    DATABASES["default"]["TEST"] = {
+        "NAME": Path(gettempdir()) / f"chatsite-test-{os.getpid()}.sqlite3"
+    }
 
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 

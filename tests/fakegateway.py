@@ -26,14 +26,12 @@ from tests.fakescript import (
     JSON,
     Close,
     End,
-    Framing,
     Head,
     Pause,
     Reset,
     Script,
     Send,
     Stall,
-    Step,
     chunk,
     encoded,
     frame,
@@ -48,7 +46,6 @@ __all__ = [
     "Close",
     "End",
     "FakeGateway",
-    "Framing",
     "Head",
     "Pause",
     "Request",
@@ -56,7 +53,6 @@ __all__ = [
     "Script",
     "Send",
     "Stall",
-    "Step",
     "chunk",
     "frame",
     "reply",
@@ -160,7 +156,7 @@ class FakeGateway:
         task.add_done_callback(lambda _: writer.transport.abort())
 
 
-class _ConnectionOver(Exception):  # noqa: N818 - a way out, not an error
+class _ConnectionOverError(Exception):
     """Nothing more is read from or written to this connection."""
 
 
@@ -182,7 +178,7 @@ class _Connection:
         self._last: Request | None = None
 
     async def serve(self) -> None:
-        with contextlib.suppress(_ConnectionOver, OSError):
+        with contextlib.suppress(_ConnectionOverError, OSError):
             while True:
                 self._last = await self._read_request()
                 self._gateway.requests.append(self._last)
@@ -218,7 +214,7 @@ class _Connection:
         if not received:
             if self._last is not None:
                 self._last.client_closed(how)
-            raise _ConnectionOver
+            raise _ConnectionOverError
         self._received += received
 
     async def _answer(self, script: Script) -> None:
@@ -235,10 +231,10 @@ class _Connection:
             watching.cancel()
             await asyncio.gather(playing, watching, return_exceptions=True)
         if over:
-            raise _ConnectionOver
+            raise _ConnectionOverError
 
     async def _watch(self) -> None:
-        with contextlib.suppress(_ConnectionOver):
+        with contextlib.suppress(_ConnectionOverError):
             while True:
                 await self._read_more()
 

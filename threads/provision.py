@@ -5,6 +5,7 @@ operator edited.
 """
 
 import asyncio
+import json
 import logging
 import re
 from pathlib import Path
@@ -28,6 +29,7 @@ DISCOVERY_SECONDS = 5.0
 DISCOVERY_LIMIT = 200
 OPENAI = "https://api.openai.com/v1"
 FIRST_OPERATOR = "operator"
+FIXTURES = Path(__file__).parent / "fixtures"
 
 
 def compile_catalogues(root: Path) -> int:
@@ -100,6 +102,7 @@ def follow_environment() -> None:
 
 
 def _offer_practice(gateway: Gateway) -> None:
+    words = json.loads((FIXTURES / "practice.json").read_text("utf-8"))
     known = set(gateway.models.values_list("wire_id", flat=True))
     LanguageModel.objects.bulk_create(
         LanguageModel(
@@ -108,6 +111,11 @@ def _offer_practice(gateway: Gateway) -> None:
             name=model.name,
             description=model.description,
             position=place,
+            **{
+                f"{field}_{language.replace('-', '_')}": text
+                for language, fields in words.get(model.wire_id, {}).items()
+                for field, text in fields.items()
+            },
         )
         for place, model in enumerate(PRACTICE_MODELS, 1)
         if model.wire_id not in known

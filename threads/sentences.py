@@ -156,7 +156,8 @@ def sentence(key: str, params: Mapping[str, str], locale: str) -> str:
     """
     if not key:
         return ""
-    values = {"model": "The model", "incident": "-", "tool": "-", **params}
+    values = {"model": "The model", "incident": "-", "tool": "-"}
+    values |= {name: value for name, value in params.items() if value}
     for template in (_edited(key, locale), shipped().get(key, {}).get(locale, "")):
         if template:
             try:

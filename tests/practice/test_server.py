@@ -138,7 +138,7 @@ async def test_a_client_that_leaves_stops_the_script_at_once(model: str) -> None
 
         writer.close()
 
-        assert await asyncio.to_thread(app.returned.wait, 0.05)
+        assert await asyncio.to_thread(app.returned.wait, 0.3)
 
 
 async def test_a_client_that_reads_nothing_can_still_leave() -> None:

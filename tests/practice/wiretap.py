@@ -24,8 +24,8 @@ class Wire:
 
     @property
     def payloads(self) -> list[str]:
-        """What followed each `data: `, in order."""
-        events = self.raw.split("\n\n")
+        """What followed each `data: ` of a whole event, in order."""
+        events = self.raw.split("\n\n")[:-1]
         return [event[6:] for event in events if event.startswith("data: ")]
 
     @property

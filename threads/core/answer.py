@@ -75,8 +75,9 @@ class ToolCallAssembler:
     """Puts fragments of parallel tool calls together.
 
     The index tells calls apart where it can. Gateways leave it out, or send 0
-    for every call: then a new id together with a name begins a new call, and a
-    fragment without either goes on with the last one.
+    for every call: then a new id together with a name begins a new call, and so
+    does a name with arguments once those before it are whole; a fragment without
+    either goes on with the last one.
     """
 
     def __init__(self) -> None:
@@ -104,6 +105,7 @@ class ToolCallAssembler:
             ):
                 continue
             begins = bool(delta.id and delta.name and call.id and delta.id != call.id)
+            begins = begins or _follows(delta, call)
             if delta.index is None and delta.id and call.id and delta.id != call.id:
                 continue
             return None if begins else call
@@ -119,19 +121,31 @@ class ToolCallAssembler:
         )
 
 
+def _follows(delta: ToolCallDelta, call: _OpenCall) -> bool:
+    """Tell two whole calls apart that came without any id."""
+    if delta.id or call.id or not (delta.name and call.name):
+        return False
+    return delta.arguments not in (None, "") and isinstance(_decoded(call.text()), dict)
+
+
+def _decoded(text: str) -> object:
+    """Read JSON; None where it is incomplete, or of absurd depth."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _assembled(call: _OpenCall, number: int) -> ToolCall:
     arguments = call.text().strip() or "{}"
+    decoded = _decoded(arguments)
     problem = ""
     if not call.name:
         problem = "the call names no tool"
-    else:
-        try:
-            decoded = json.loads(arguments)
-        except (ValueError, RecursionError):
-            problem = "the arguments are not complete JSON"
-        else:
-            if not isinstance(decoded, dict):
-                problem = "the arguments are not a JSON object"
+    elif decoded is None:
+        problem = "the arguments are not complete JSON"
+    elif not isinstance(decoded, dict):
+        problem = "the arguments are not a JSON object"
     return ToolCall(
         clean(call.id) or f"call_{number}", clean(call.name), clean(arguments), problem
     )

@@ -207,7 +207,7 @@ def _verdict(
         transient=error.transient,
         key_effect=error.key_effect,
         sentence_key=error.sentence_key,
-        provider=reason.provider,
+        provider=reasons.redacted(reason.provider, facts.secrets),
         provider_reason=reasons.redacted(said, facts.secrets),
         retry_after_seconds=reason.retry_after_seconds,
         params=params,

@@ -78,8 +78,6 @@ ERRORS = {
         Error("request_blocked", _REQUEST, "request.blocked", ending=Ending.BLOCKED),
         Error("context_too_long", _REQUEST, "request.too_long"),
         Error("request_rejected", _REQUEST, "request.rejected"),
-        Error("http_400", _REQUEST, "request.rejected"),
-        Error("http_422", _REQUEST, "request.rejected"),
         Error("provider_config_error", _CONFIG, "config.model_settings"),
         Error("http_401", _ACCOUNT, "account.key_rejected", key_effect=KeyEffect.BAD),
         Error("missing_key", _CONFIG, "config.no_key"),
@@ -291,8 +289,8 @@ def by_status(status: int | None) -> Error | None:
     if status is None:
         return None
     exact = {
-        400: "http_400", 401: "http_401", 402: "quota_exhausted", 403: "http_403", 404: "model_not_found",
-        408: "http_408", 409: "http_409", 413: "context_too_long", 422: "http_422", 429: "http_429",
+        400: "request_rejected", 401: "http_401", 402: "quota_exhausted", 403: "http_403", 404: "model_not_found",
+        408: "http_408", 409: "http_409", 413: "context_too_long", 422: "request_rejected", 429: "http_429",
         503: "overloaded", 529: "overloaded",
     }.get(status)  # fmt: skip
     if exact is not None:

@@ -17,7 +17,6 @@ from threads.core.events import (
     ToolCallBegan,
     ToolCallDelta,
     Usage,
-    Withdrawn,
 )
 from threads.core.evidence import StreamEnd
 from threads.core.faults import WHOLE, Arrival, Ending, Verdict

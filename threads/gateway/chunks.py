@@ -6,7 +6,7 @@ a meaning here. Text is cleaned, so that nothing above ever meets half an emoji.
 
 from collections.abc import Iterator, Mapping
 
-from threads.core.answer import Cleaner
+from threads.core.answer import Cleaner, clean
 from threads.core.events import (
     Envelope,
     ErrorReport,
@@ -19,6 +19,9 @@ from threads.core.events import (
 )
 
 THINK_OPENS, THINK_CLOSES = "<think>", "</think>"
+
+LARGEST_COUNT = 2**31 - 1
+"""What a database column holds; more tokens than this is no count."""
 
 
 class ThinkTags:
@@ -41,6 +44,9 @@ class ThinkTags:
             yield from self._begin()
         if self._state == "thinking":
             yield from self._think()
+        if self._state == "gap" and (answer := self._held.lstrip()):
+            self._state, self._held = "answer", ""
+            yield TextDelta(answer)
 
     def _begin(self) -> Iterator[StreamEvent]:
         begun = self._held.lstrip()
@@ -53,11 +59,9 @@ class ThinkTags:
     def _think(self) -> Iterator[StreamEvent]:
         thought, closed, answer = self._held.partition(THINK_CLOSES)
         if closed:
-            self._state, self._held = "answer", ""
+            self._state, self._held = "gap", answer
             if thought:
                 yield ReasoningDelta(thought)
-            if answer.lstrip():
-                yield TextDelta(answer.lstrip())
             return
         keep = next(
             (n for n in range(8, 0, -1) if thought.endswith(THINK_CLOSES[:n])), 0
@@ -72,7 +76,7 @@ class ThinkTags:
     def flush(self) -> Iterator[StreamEvent]:
         """Give what was held, once nothing more can come."""
         held, self._held = self._held, ""
-        if held:
+        if held and self._state != "gap":
             yield ReasoningDelta(held) if self._state == "thinking" else TextDelta(held)
 
 
@@ -110,16 +114,18 @@ class ChunkReader:
 
     def flush(self) -> list[StreamEvent]:
         """Give what was held back, once nothing more can come."""
-        events = list(self._tags.flush())
+        events: list[StreamEvent] = []
+        if thought := self._reasoning.flush():
+            events.append(ReasoningDelta(thought))
         if rest := self._text.flush():
-            events.append(TextDelta(rest))
-        return events
+            events += self._tags.feed(rest)
+        return [*events, *self._tags.flush()]
 
     def _note_origin(self, chunk: Mapping[str, object]) -> None:
         for name in ("model", "provider"):
             value = chunk.get(name)
             if isinstance(value, str) and value and not getattr(self, name):
-                setattr(self, name, value[:200])
+                setattr(self, name, _label(value)[:200])
 
     def _read_choice(
         self, choice: Mapping[str, object], http_status: int | None
@@ -142,7 +148,8 @@ class ChunkReader:
         if reason:
             native = choice.get("native_finish_reason")
             yield Finish(
-                str(reason)[:100], native[:100] if isinstance(native, str) else None
+                _label(str(reason))[:100],
+                _label(native)[:100] if isinstance(native, str) else None,
             )
 
     def _read_delta(self, delta: Mapping[str, object]) -> Iterator[StreamEvent]:
@@ -165,12 +172,17 @@ class ChunkReader:
             if not isinstance(part, Mapping):
                 continue
             if isinstance(text := part.get("text"), str) and text:
-                yield TextDelta(self._text.feed(text))
+                yield from self._tags.feed(self._text.feed(text))
             thinking = part.get("thinking")
             for piece in thinking if isinstance(thinking, list) else (thinking,):
                 inner = piece.get("text") if isinstance(piece, Mapping) else piece
                 if isinstance(inner, str) and inner:
                     yield ReasoningDelta(self._reasoning.feed(inner))
+
+
+def _label(text: str) -> str:
+    """Fold a name that a gateway gives to one line that can be stored."""
+    return " ".join(clean(text).split())
 
 
 def _says_failure(chunk: Mapping[str, object], event: str) -> bool:
@@ -198,7 +210,11 @@ def _usage(value: object) -> Iterator[StreamEvent]:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and 0 <= value <= LARGEST_COUNT
+    )
 
 
 def _tool_calls(delta: Mapping[str, object]) -> Iterator[StreamEvent]:

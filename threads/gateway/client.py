@@ -1,6 +1,6 @@
 """The only importer of the openai SDK: a request out, decoded chunks in.
 
-Facts that this module leans on, each pinned by tests/gateway/test_sdk_facts.py:
+Facts that this module leans on, each pinned by tests/gateway/test_sdk_*facts.py:
 
 - `post(cast_to=object, stream_cls=AsyncStream[object])` yields plain dicts at a
   fifth of the cost of typed chunks; `stream_mode="events"` hands an error chunk
@@ -15,9 +15,10 @@ import json
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from ipaddress import ip_address
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpx2
 from openai import (
@@ -58,12 +59,12 @@ class Endpoint:
     @property
     def host(self) -> str:
         """Host, and port where one is given: all of an address that may be logged."""
-        return urlsplit(self.base_url).netloc.rpartition("@")[2]
+        return _split(self.base_url).netloc.rpartition("@")[2]
 
     @property
     def is_local(self) -> bool:
         """Loopback and private hosts may be asked without a key (G16)."""
-        host = urlsplit(self.base_url).hostname or ""
+        host = _split(self.base_url).hostname or ""
         if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
             return True
         try:
@@ -73,23 +74,32 @@ class Endpoint:
         return address.is_loopback or address.is_private
 
 
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
+
+
 class GatewayClient:
     """One SDK client for one endpoint and event loop."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._http = httpx2.AsyncClient(
-            transport=TappedTransport(
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=50)
-            ),
+            transport=TappedTransport(keepalive_connections=50),
             timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
             trust_env=False,
-            follow_redirects=False,
+            follow_redirects=True,
             headers={"accept-encoding": "identity"},
         )
-        self._sdk = AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=endpoint.api_key or "none",
+
+    @cached_property
+    def _sdk(self) -> AsyncOpenAI:
+        """Built at the first request, where a bad address can be reported."""
+        return AsyncOpenAI(
+            base_url=self.endpoint.base_url,
+            api_key=self.endpoint.api_key or "none",
             max_retries=TRANSPORT_RETRIES,
             http_client=self._http,
             timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
@@ -123,6 +133,8 @@ class GatewayClient:
         except (APITimeoutError, APIConnectionError) as error:
             return StreamEnd(Arrival.UNREACHABLE, words=chain_words(error))
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+            if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
+                raise  # the messages that we sent, no address
             return StreamEnd(
                 Arrival.UNREACHABLE, words=f"invalid url {type(error).__name__}"
             )
@@ -141,7 +153,7 @@ class GatewayClient:
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self._sdk.close()
+        await self._http.aclose()
 
 
 class EventStream:
@@ -156,14 +168,15 @@ class EventStream:
         """Wait for the next chunk, or for the end of the body.
 
         Decoding errors are the provider's: they are caught around the SDK's own
-        reader and nowhere else (requirement A13).
+        reader and nowhere else (requirement A13). JSON of absurd depth, or with a
+        number of absurd length, is refused by Python with these errors too.
         """
         observed = self._wire.observed
         try:
             chunk = await self._stream.__anext__()
         except StopAsyncIteration:
             return self._end_of_body()
-        except (json.JSONDecodeError, UnicodeDecodeError):
+        except (ValueError, RecursionError):
             return self._unreadable()
         except APIConnectionError as error:
             undecodable = isinstance(error.__cause__, httpx2.DecodingError)
@@ -239,7 +252,7 @@ def chain_words(error: BaseException) -> str:
 def _decoded(text: str) -> object:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

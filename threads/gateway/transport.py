@@ -5,17 +5,25 @@ attempt's `Wire` travels in a context variable, since the SDK hands nothing of
 ours down; each try of a refused POST passes here and is counted.
 """
 
+import asyncio
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cache
 
 import httpx2
 
 from threads.gateway.wire import Observed, SseFilter
 
+COMPRESSIONS = ("gzip", "deflate")
+
 REFUSAL_LENGTH = 262_144
 """Bytes of an error body that are read (requirement C3)."""
+
+REFUSAL_SECONDS = 5.0
+"""How long an error body is waited for: its status has said what matters."""
 
 REQUEST_IDS = ("x-request-id", "x-generation-id", "x-nr-request-id", "cf-ray")
 
@@ -40,6 +48,25 @@ class Wire:
 current_wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
 
 
+class _Inflater:
+    """Undoes gzip or deflate; a server may send one gzip member for each flush."""
+
+    def __init__(self, encoding: str) -> None:
+        self._inflate = (
+            zlib.decompressobj(wbits=47) if encoding in COMPRESSIONS else None
+        )
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return what can be read now; raises `zlib.error` on any other bytes."""
+        if self._inflate is None:
+            return piece
+        out = [self._inflate.decompress(piece)]
+        while self._inflate.eof and (piece := self._inflate.unused_data):
+            self._inflate = zlib.decompressobj(wbits=47)
+            out.append(self._inflate.decompress(piece))
+        return b"".join(out)
+
+
 class _TappedStream(httpx2.AsyncByteStream):
     """A response body that passes the filter on its way to the SDK."""
 
@@ -48,9 +75,7 @@ class _TappedStream(httpx2.AsyncByteStream):
     ) -> None:
         self._inner = inner
         self._filter = SseFilter(wire.observed)
-        self._inflate = (
-            zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None
-        )
+        self._inflater = _Inflater(encoding)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._inner:
@@ -59,10 +84,8 @@ class _TappedStream(httpx2.AsyncByteStream):
         self._filter.finish()
 
     def _decoded(self, piece: bytes) -> bytes:
-        if self._inflate is None:
-            return piece
         try:
-            return self._inflate.decompress(piece)
+            return self._inflater.feed(piece)
         except zlib.error as error:
             raise httpx2.DecodingError(str(error)) from error
 
@@ -71,25 +94,56 @@ class _TappedStream(httpx2.AsyncByteStream):
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """An error body, read as far as a diagnosis can need."""
+    """An error body, read as far as a diagnosis can need.
 
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+    The status has decided already: a body that stalls, breaks off or is not
+    compressed as it claims only says less. The SDK reads it outside its own
+    guards, so that an exception here would escape as it is.
+    """
+
+    def __init__(self, inner: httpx2.AsyncByteStream, encoding: str) -> None:
         self._inner = inner
+        self._inflater = _Inflater(encoding)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         room = REFUSAL_LENGTH
-        async for piece in self._inner:
-            yield piece[:room]
-            room -= len(piece)
-            if room <= 0:
+        deadline = asyncio.get_running_loop().time() + REFUSAL_SECONDS
+        pieces = aiter(self._inner)
+        while room > 0:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    piece = await anext(pieces)
+            except (StopAsyncIteration, TimeoutError, httpx2.TransportError):
                 return
+            readable = self._readable(piece)[:room]
+            room -= len(readable)
+            yield readable
+
+    def _readable(self, piece: bytes) -> bytes:
+        try:
+            return self._inflater.feed(piece)
+        except zlib.error:
+            self._inflater = _Inflater("identity")
+            return piece
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for the process: reading the certificates takes a tenth of a second."""
+    return httpx2.create_ssl_context()
+
+
 class TappedTransport(httpx2.AsyncHTTPTransport):
     """Counts tries and puts the filter between socket and SDK."""
+
+    def __init__(self, *, keepalive_connections: int) -> None:
+        limits = httpx2.Limits(
+            max_connections=None, max_keepalive_connections=keepalive_connections
+        )
+        super().__init__(verify=_tls(), limits=limits)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         wire = current_wire.get()
@@ -100,11 +154,11 @@ class TappedTransport(httpx2.AsyncHTTPTransport):
             return response
         headers = response.headers
         wire.headers = {name.lower(): value for name, value in headers.items()}
-        if response.status_code != 200:
-            response.stream = _BoundedStream(response.stream)
-            return response
-        response.stream = _TappedStream(
-            response.stream, wire, headers.get("content-encoding", "").strip().lower()
-        )
-        headers.pop("content-encoding", None)
+        encoding = headers.get("content-encoding", "").strip().lower()
+        if encoding in COMPRESSIONS:
+            del headers["content-encoding"]
+        if response.status_code == 200:
+            response.stream = _TappedStream(response.stream, wire, encoding)
+        else:
+            response.stream = _BoundedStream(response.stream, encoding)
         return response

@@ -102,7 +102,8 @@ class SseFilter:
     def _comment(self, text: bytes) -> None:
         self._observed.comments += 1
         name, _, value = text.strip().partition(b"/")
-        if name == b"HTTP_STATUS" and len(value) == 3 and value.isdigit() and value != b"200":
+        is_status = name == b"HTTP_STATUS" and len(value) == 3 and value.isdigit()
+        if is_status and value != b"200":
             self._observed.http_status = int(value)
 
     def _keep_stray(self, line: bytes) -> None:

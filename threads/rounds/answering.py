@@ -138,8 +138,8 @@ class Answering:
                         self._reason(text)
                     case AttemptStarted(attempt=attempt):
                         self._attempt_started(attempt)
-                    case Withdrawn():
-                        self._withdraw()
+                    case Withdrawn(attempt=attempt):
+                        self._withdraw(attempt)
                     case AttemptRecord():
                         await self._record(event)
                     case ToolCallBegan():
@@ -170,7 +170,7 @@ class Answering:
             kind = "regenerate" if self._withdrawn else "reissue"
             self._set_activity(Activity(kind, attempt=attempt))
 
-    def _withdraw(self) -> None:
+    def _withdraw(self, attempt: int) -> None:
         """Take this attempt's text back, at once (requirements D10, E3)."""
         if not self._has_text:
             return
@@ -178,6 +178,7 @@ class Answering:
         text = self._live.text
         self._withdrawn, self._has_text = text[self._base :], False
         self._live.restate(text[: self._base], provisional=True)
+        self._live.activity = Activity("regenerate", monotonic(), attempt=attempt + 1)
         hub().publish(self._live)
 
     async def _record(self, record: AttemptRecord) -> None:

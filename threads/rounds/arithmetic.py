@@ -107,24 +107,26 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _called(name: str, arguments: list[Number]) -> Number:
-    first: Number = arguments[0] if arguments else 0
-    rest = arguments[1:]
-    match name, len(arguments):
-        case "sqrt", 1:
-            return _root(first)
-        case "abs", 1:
-            return abs(first)
-        case "round", 1:
-            return round(first)
-        case "round", 2 if rest[0] == int(rest[0]) and abs(rest[0]) <= LARGEST_ROUND:
-            return round(Fraction(first), int(rest[0]))
-        case "min" | "max", count if count:
+    match name, arguments:
+        case "sqrt", [_]:
+            return _root(arguments[0])
+        case "abs", [_]:
+            return max(arguments[0], -arguments[0])
+        case "round", [_] | [_, _]:
+            return _rounded(*arguments)
+        case "min" | "max", [_, *_]:
             ordered = sorted(arguments)
             return ordered[0] if name == "min" else ordered[-1]
         case _:
             raise ValueError(
                 f"There is no function {name[:30]!r} with these arguments."
             )
+
+
+def _rounded(number: Number, digits: Number = 0) -> Number:
+    if digits != int(digits) or not -LARGEST_ROUND <= digits <= LARGEST_ROUND:
+        raise ValueError("That cannot be rounded to so many digits.")
+    return round(Fraction(number), int(digits))
 
 
 def _root(number: Number) -> Number:

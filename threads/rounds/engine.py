@@ -68,7 +68,8 @@ class Engine:
             place = await in_database(ledger.place_of, run.round_id)
             if place is not None:
                 await broadcast.round_started(place)
-            await run.execute()
+            if not await run.execute():
+                await _tell_if_over(run.round_id)
         except Exception:
             # Whatever state this leaves behind is the sweeper's to end.
             logger.exception("Round %s broke off", run.round_id)
@@ -89,7 +90,7 @@ class Engine:
         held = frozenset(self._runs)
         ended = await in_database(sweep.end_lost_rounds, timezone.now(), held=held)
         for round_id in ended:
-            await _tell_ended(round_id)
+            await _tell_if_over(round_id)
         for round_id in await in_database(sweep.unclaimed_rounds, timezone.now()):
             self.begin(round_id)
         return ended
@@ -119,7 +120,7 @@ async def stop(round_id: int, *, seen: Position | None = None) -> None:
         run.stop(seen)
     await in_database(ledger.request_stop, round_id)
     if run is None:
-        await _tell_ended(round_id)
+        await _tell_if_over(round_id)
 
 
 async def wait(round_id: int) -> None:
@@ -134,7 +135,7 @@ async def shutdown() -> None:
     await close_database()
 
 
-async def _tell_ended(round_id: int) -> None:
-    place = await in_database(ledger.place_of, round_id)
+async def _tell_if_over(round_id: int) -> None:
+    place = await in_database(ledger.place_of, round_id, over=True)
     if place is not None:
         await broadcast.round_ended(place)

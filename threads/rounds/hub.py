@@ -78,8 +78,8 @@ class Hub:
 
     def end(self, live: LiveCell) -> None:
         """Publish the last of a cell and let it go; its watchers still drain it."""
-        live.is_over = True
-        self.publish(live)
+        live.finish()
+        self.wake(live.thread_id)
         self._cells.pop(live.cell_id, None)
         _live_cells.pop(live.cell_id, None)
         if not self._cells:

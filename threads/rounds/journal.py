@@ -185,6 +185,7 @@ class Journal:
     def __init__(self) -> None:
         self._writers: dict[int, Writer] = {}
         self._flusher: asyncio.Task[None] | None = None
+        self._flushes: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
         self._beaten_at = 0.0
         self._looked_at = 0.0
@@ -202,9 +203,18 @@ class Journal:
     async def flush_now(self, writer: Writer) -> None:
         """Commit all that this round has gathered, and whatever else is waiting.
 
+        A caller who is cancelled meanwhile does not cut the flush in two: what has
+        been committed must be known to be.
+
         Raises:
             DatabaseError: it could not be written; it is kept and tried again.
         """
+        flush = start_task(self._flush_for(writer), name="flush")
+        self._flushes.add(flush)
+        flush.add_done_callback(self._flushes.discard)
+        await asyncio.shield(flush)
+
+    async def _flush_for(self, writer: Writer) -> None:
         async with self._lock:
             if writer.page().rows and not writer.is_lost:
                 await self._flush()

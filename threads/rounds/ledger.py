@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -149,13 +149,14 @@ def title_of(prompt: str) -> str:
     return f"{whole_words}…"
 
 
-def place_of(round_id: int) -> Place | None:
-    """Return where a round happens; None when it is gone."""
-    row = (
-        Round.objects.filter(pk=round_id)
-        .values_list("thread_id", "thread__owner_id", "user_cell_id", "answer_cell_id")
-        .first()
-    )
+def place_of(round_id: int, *, over: bool = False) -> Place | None:
+    """Return where a round happens; None when it is gone, or must be over and is not."""
+    rounds = Round.objects.filter(pk=round_id)
+    if over:
+        rounds = rounds.exclude(state__in=Round.ACTIVE)
+    row = rounds.values_list(
+        "thread_id", "thread__owner_id", "user_cell_id", "answer_cell_id"
+    ).first()
     return None if row is None else Place(round_id, *row)
 
 
@@ -180,18 +181,35 @@ def request_stop(round_id: int) -> None:
 
 
 def end_if_stopped_unclaimed(round_id: int) -> bool:
-    """End a queued round that carries the stop marker, without a request."""
+    """End a queued round that carries the stop marker, without a request.
+
+    Raises:
+        DatabaseError: the marker cannot be read. That is not a stop, nor a leave
+            to go on: the round stays queued and is tried again (requirement H7).
+    """
     queued = Round.objects.filter(pk=round_id, state=Round.State.QUEUED)
-    if not queued.exclude(stop_requested_at=None).exists():
+    try:
+        stopped = queued.exclude(stop_requested_at=None).exists()
+    except DatabaseError:
+        logger.warning("STOP_MARKER_UNREADABLE round=%s", round_id)
+        raise
+    if not stopped:
         return False
     return finish_round(round_id, Outcome(STOPPED), leaving=Round.State.QUEUED)
 
 
 def record_attempt(round_id: int, record: AttemptRecord) -> None:
-    """Write one attempt's row; a second record of the same attempt is dropped."""
-    CallAttempt.objects.bulk_create(
-        [CallAttempt(round_id=round_id, **columns(record))], ignore_conflicts=True
-    )
+    """Write one attempt's row.
+
+    A second record of the same attempt is dropped, and so is one of a round that
+    has been deleted meanwhile.
+    """
+    with transaction.atomic():
+        if Round.objects.select_for_update().filter(pk=round_id).exists():
+            CallAttempt.objects.bulk_create(
+                [CallAttempt(round_id=round_id, **columns(record))],
+                ignore_conflicts=True,
+            )
 
 
 def columns(record: AttemptRecord) -> dict[str, object]:

@@ -148,15 +148,25 @@ class LiveCell:
         self._stream = MarkdownStream()
         self._touch(self)
 
+    def finish(self) -> None:
+        """Publish for the last time: the text is whole, its last block closed."""
+        self._feed()
+        self._stream.close()
+        self.is_over = True
+        self.publish()
+
     def publish(self) -> None:
         """Render what is new and let every page see it."""
         self.is_dirty = False
+        self._feed()
+        self.published = self._publication()
+        self._frames = {}
+
+    def _feed(self) -> None:
         if self._fed < len(self.parts):
             self._stream.feed("".join(self.parts[self._fed :]))
             self._fed = len(self.parts)
             self.last_output_at = monotonic()
-        self.published = self._publication()
-        self._frames = {}
 
     def _publication(self) -> Published:
         stream = self._stream

@@ -82,14 +82,14 @@ class Run:
         self.markers.shutdown = True
         self._woken.set()
 
-    async def execute(self) -> None:
+    async def execute(self) -> bool:
         """Claim the round and bring it to an end; returns when it has one.
 
-        Does nothing when the round is not to be had.
+        Does nothing, and returns False, when the round is not to be had.
         """
         brief = await in_database(claim, self.round_id, worker_id())
         if brief is None:
-            return
+            return False
         live = hub().begin(brief.place.answer_id, brief.place.thread_id)
         writer = Writer(self.round_id, live, on_stop=self.stop, on_lost=self.lose)
         journal().open(writer)
@@ -101,6 +101,7 @@ class Run:
             journal().close(writer)
             hub().end(live)
         await round_ended(brief.place)
+        return True
 
     async def _outcome(self, brief: Brief, writer: Writer) -> Outcome:
         """Let the round run to whatever end it has."""
@@ -155,12 +156,22 @@ class Run:
         """Read from the markers, or else from the work, how the round ended."""
         if not work.cancelled() and not self.markers.stop:
             return work.result()
-        record = answering.observer.record()
-        if record is not None:
-            await in_database(ledger.record_attempt, self.round_id, record)
+        await self._record_cancelled(answering)
         if self.markers.stop:
             return ledger.STOPPED
         return WORKER_LOST if self.markers.shutdown else _cap(answering)
+
+    async def _record_cancelled(self, answering: Answering) -> None:
+        """Write the row of the attempt that was broken off, if there was one."""
+        record = answering.observer.record()
+        if record is None:
+            return
+        try:
+            await in_database(ledger.record_attempt, self.round_id, record)
+        except (DatabaseError, InterfaceError) as error:
+            # The ending matters more than its row.
+            name = type(error).__name__
+            logger.warning("ATTEMPT_NOT_RECORDED round=%s %s", self.round_id, name)
 
     def _clamp(self, writer: Writer) -> None:
         """Keep of a stopped answer what the tab that stopped it had shown."""

@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
 from django.utils.translation import get_supported_language_variant
 
 from threads import provision
@@ -83,6 +84,10 @@ class Command(BaseCommand):
             self.user = provision.user_named(options["user"])
         except ValueError as error:
             raise unusable(str(error)) from error
+        except OperationalError as error:
+            raise unusable(
+                f"The database is not ready ({error}). Run: manage.py migrate"
+            ) from error
         self.agent = self._agent(options["agent"])
         provision.load_catalogue()
         provision.follow_environment()

@@ -1,0 +1,138 @@
+// Answers that are being written: applies the socket's frames to their cells.
+// The rule is the server's (threads/core/snapshot.py): inside a generation text
+// only grows, a newer generation may shorten, an older one is ignored.
+
+import { Tail } from "./tail.js";
+
+function textOfHtml(html) {
+  return new DOMParser().parseFromString(html, "text/html").body.textContent;
+}
+
+function block(html) {
+  const element = document.createElement("div");
+  element.className = "block";
+  element.innerHTML = html; // sanitised by the server: threads/rendering/markdown.py
+  return element;
+}
+
+export class Cell {
+  constructor(element) {
+    this.element = element;
+    this.generation = Number(element.dataset.generation);
+    this.offset = Number(element.dataset.offset);
+    this.reasoningOffset = Number(element.dataset.reasoningOffset);
+    this.body = element.querySelector(".answer-text");
+    this.blocks = [...this.body.querySelectorAll(":scope > .block")];
+    this.open = this.part("open");
+    this.tail = new Tail(this.part("tail"));
+    this.note = element.querySelector(".note");
+    this.reasoning = element.querySelector(".reasoning");
+    this.thinkingSince = this.reasoningOffset && !this.offset ? performance.now() : null;
+  }
+
+  part(name) {
+    const found = this.body.querySelector(`:scope > .${name}`);
+    if (found) return found;
+    const element = document.createElement("div");
+    element.className = name;
+    this.body.append(element);
+    return element;
+  }
+
+  get standing() {
+    return [this.generation, this.blocks.length, this.offset, this.reasoningOffset];
+  }
+
+  // Returns "resync" when the frame does not follow what is shown, "withdrawn"
+  // when text was taken back, else "".
+  apply(frame) {
+    if (frame.g < this.generation) return "";
+    const withdrawn = frame.g > this.generation;
+    if (withdrawn && !this.withdraw(frame)) return "resync";
+    if (frame.b !== undefined) {
+      if (frame.k > this.blocks.length) return "resync";
+      this.replace(frame);
+    } else if (frame.t !== undefined) {
+      if (frame.o !== this.offset) return "resync";
+      this.tail.append(frame.t);
+    }
+    if (frame.n !== undefined) this.offset = frame.n;
+    if (frame.r !== undefined && !this.reason(frame)) return "resync";
+    if (this.offset) this.endThinking();
+    if (frame.note !== undefined) this.annotate(textOfHtml(frame.note));
+    else if (frame.t && !withdrawn) this.annotate("");
+    this.mark();
+    return withdrawn ? "withdrawn" : "";
+  }
+
+  withdraw(frame) {
+    if (frame.k !== 0 || frame.b === undefined) return false;
+    this.generation = frame.g;
+    this.reasoningOffset = 0;
+    this.reasoning.querySelector(".reasoning-text").textContent = "";
+    this.reasoning.hidden = true;
+    this.thinkingSince = null;
+    return true;
+  }
+
+  replace(frame) {
+    for (const gone of this.blocks.splice(frame.k)) gone.remove();
+    const added = frame.b.map(block);
+    this.blocks.push(...added);
+    this.open.before(...added);
+    this.open.innerHTML = frame.h ?? ""; // sanitised like a block
+    this.tail = this.tail.succeed(frame.d ?? "p", frame.t ?? "", frame.l ?? "");
+  }
+
+  reason(frame) {
+    if (frame.ro !== this.reasoningOffset) return false;
+    this.reasoning.querySelector(".reasoning-text").append(document.createTextNode(frame.r));
+    this.reasoningOffset = frame.rn;
+    this.reasoning.hidden = false;
+    if (!this.offset) this.thinkingSince ??= performance.now();
+    return true;
+  }
+
+  get label() {
+    return this.reasoning.querySelector(".reasoning-label");
+  }
+
+  endThinking() {
+    if (this.thinkingSince === null) return;
+    const seconds = Math.max(1, Math.round((performance.now() - this.thinkingSince) / 1000));
+    this.label.textContent = this.label.dataset.thought.replace("{seconds}", seconds);
+    this.thinkingSince = null;
+  }
+
+  // While it thinks, the folded line itself says how long.
+  annotate(text) {
+    const thinking = this.thinkingSince !== null;
+    if (thinking) this.label.textContent = text || this.label.dataset.thinking;
+    this.note.textContent = thinking ? "" : text;
+    this.note.hidden = thinking || !text;
+    if (!text) this.note.classList.remove("withdrawn");
+  }
+
+  explainWithdrawal(text) {
+    if (!this.note.textContent) this.note.textContent = text;
+    this.note.hidden = false;
+    this.note.classList.add("withdrawn");
+  }
+
+  mark() {
+    this.element.dataset.generation = this.generation;
+    this.element.dataset.offset = this.offset;
+    this.element.dataset.reasoningOffset = this.reasoningOffset;
+  }
+
+  // Returns false when text is left that no block has taken over.
+  end(status) {
+    this.element.dataset.status = status;
+    this.endThinking();
+    this.annotate("");
+    if (this.tail.text.trim() || this.open.hasChildNodes()) return false;
+    this.tail.element.remove();
+    this.open.remove();
+    return true;
+  }
+}

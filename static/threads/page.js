@@ -1,0 +1,16 @@
+// Pages with the list of threads.
+
+import { installCopying } from "./clipboard.js";
+import { installComposer } from "./composer.js";
+import { say } from "./status.js";
+
+installCopying(say);
+
+// A bar goes when its form was sent; the server forgets it too.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const target = event.target.dataset?.dismiss;
+  if (target && event.detail.successful) document.querySelector(target)?.remove();
+});
+
+// A thread's page installs its own composer, with what sending moves there.
+if (!document.getElementById("thread")) installComposer();

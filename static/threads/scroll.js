@@ -1,0 +1,80 @@
+// Where the reader is. The view follows new text only while they are at the end;
+// a message that was just sent stands near the top, above a spacer that shrinks as
+// the answer grows, so that nothing moves while it is read.
+
+const NEAR_END = 48;
+
+export class Scroll {
+  constructor({ cells, spacer, dock, bar, jump }) {
+    Object.assign(this, { cells, spacer, dock, bar, jump });
+    this.pinned = null;
+    this.following = true;
+    this.unseen = false;
+    this.last = scrollY;
+    addEventListener("scroll", () => this.moved(), { passive: true });
+    addEventListener("resize", () => this.grown());
+    new ResizeObserver(() => this.grown()).observe(cells);
+    jump.addEventListener("click", () => {
+      this.toEnd();
+      document.getElementById("composer-text")?.focus({ preventScroll: true });
+    });
+  }
+
+  get atEnd() {
+    const root = document.documentElement;
+    return root.scrollHeight - (scrollY + innerHeight) <= NEAR_END;
+  }
+
+  begin() {
+    const entry = performance.getEntriesByType("navigation")[0]?.type;
+    const pinned = this.cells.querySelector('.cell[data-status="streaming"]')?.previousElementSibling;
+    if (pinned && entry === "navigate") this.pin(pinned);
+    else if (entry === "navigate" && !location.hash) this.toEnd();
+    this.following = this.atEnd;
+    this.height = this.cells.scrollHeight;
+  }
+
+  moved() {
+    if (this.atEnd) this.following = true;
+    else if (scrollY < this.last - 2) this.following = false;
+    this.last = scrollY;
+    if (this.following) this.unseen = false;
+    this.offerJump();
+  }
+
+  grown() {
+    const height = this.cells.scrollHeight;
+    const more = height > (this.height ?? 0);
+    this.height = height;
+    this.measure();
+    if (this.following) this.toEnd();
+    else if (more && !this.atEnd) this.unseen = true;
+    this.offerJump();
+  }
+
+  offerJump() {
+    this.jump.hidden = !this.unseen || this.atEnd;
+  }
+
+  toEnd() {
+    this.following = true;
+    this.unseen = false;
+    scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+    this.last = scrollY;
+  }
+
+  pin(cell) {
+    this.pinned = cell;
+    this.measure();
+    this.toEnd();
+  }
+
+  measure() {
+    if (!this.pinned?.isConnected) return;
+    const margin = parseFloat(getComputedStyle(this.pinned).scrollMarginBlockStart) || 0;
+    const visible = innerHeight - margin - this.dock.offsetHeight;
+    const used = this.cells.getBoundingClientRect().bottom - this.pinned.getBoundingClientRect().top;
+    const below = parseFloat(getComputedStyle(this.spacer.parentElement).paddingBlockEnd) || 0;
+    this.spacer.style.height = `${Math.max(0, Math.floor(visible - used - below))}px`;
+  }
+}

@@ -1,0 +1,168 @@
+// A thread's page: its socket, its answers, its one status region.
+
+import { Cell } from "./cells.js";
+import { installComposer } from "./composer.js";
+import { Scroll } from "./scroll.js";
+import { say } from "./status.js";
+
+const QUIET_MS = 2000;
+const RETRY_MS = 3000;
+const GONE = [4401, 4404];
+const RETRIED_BY_HTMX = [1006, 1011, 1012, 1013];
+
+const main = document.getElementById("thread");
+const cells = document.getElementById("cells");
+const connection = document.getElementById("connection");
+const live = new Map();
+const scroll = new Scroll({
+  cells,
+  spacer: document.getElementById("spacer"),
+  dock: document.querySelector(".dock"),
+  bar: document.querySelector(".bar"),
+  jump: document.getElementById("jump"),
+});
+let socket = null;
+let lostTimer = 0;
+
+function sendJson(message) {
+  socket?.send(JSON.stringify(message));
+}
+
+// Take up the answers that are being written, and let go of those that are over.
+function survey() {
+  for (const element of cells.querySelectorAll('.cell-answer[data-status="streaming"]')) {
+    const id = Number(element.dataset.cell);
+    if (live.get(id)?.element !== element) live.set(id, new Cell(element));
+  }
+  for (const [id, cell] of live) {
+    const foot = document.getElementById(`cell-${id}-foot`);
+    const status = foot?.dataset.status ?? "gone";
+    if (status !== "streaming") end(id, cell, status);
+  }
+}
+
+function end(id, cell, status) {
+  live.delete(id);
+  if (!cell.element.isConnected) {
+    announce(status);
+    return;
+  }
+  if (!cell.end(status)) sendJson({ type: "resync", cell: id });
+  announce(status, document.getElementById(`cell-${id}-foot`)?.querySelector(".sentence")?.textContent);
+}
+
+function announce(status, sentence = "") {
+  if (status === "done" && sentence) {
+    say(sentence);
+    return;
+  }
+  const words = { streaming: "sayStreaming", done: "sayDone", error: "sayError", stopped: "sayStopped" };
+  say([main.dataset[words[status]], sentence].filter(Boolean).join(" "));
+}
+
+function applyFrame(frame) {
+  const cell = live.get(frame.c);
+  if (!cell) return;
+  const outcome = cell.apply(frame);
+  if (outcome === "resync") sendJson({ type: "resync", cell: frame.c });
+  if (outcome === "withdrawn") {
+    cell.explainWithdrawal(main.dataset.sayWithdrawn);
+    say(main.dataset.sayWithdrawn);
+  }
+  if (frame.s && frame.s !== "streaming") end(frame.c, cell, frame.s);
+}
+
+function hello() {
+  const positions = [...cells.children].map((cell) => Number(cell.dataset.position));
+  const standings = [...live].map(([id, cell]) => [id, cell.standing]);
+  sendJson({ type: "hello", position: Math.max(-1, ...positions), cells: Object.fromEntries(standings) });
+}
+
+function setConnection(message) {
+  if (connection.textContent === message) return;
+  const wasLost = Boolean(connection.textContent);
+  connection.textContent = message;
+  connection.hidden = !message;
+  if (message || wasLost) say(message || main.dataset.sayBack);
+}
+
+main.addEventListener("htmx:wsOpen", (event) => {
+  socket = event.detail.socketWrapper;
+  clearTimeout(lostTimer);
+  lostTimer = 0;
+  setConnection("");
+  survey();
+  hello();
+});
+
+main.addEventListener("htmx:wsClose", (event) => {
+  const { code } = event.detail.event;
+  if (GONE.includes(code)) {
+    clearTimeout(lostTimer);
+    setConnection(main.dataset.sayGone);
+    return;
+  }
+  lostTimer ||= setTimeout(() => setConnection(main.dataset.sayLost), QUIET_MS);
+  if (!RETRIED_BY_HTMX.includes(code)) {
+    setTimeout(() => event.detail.socketWrapper.reconnect(), RETRY_MS * Math.random());
+  }
+});
+
+main.addEventListener("htmx:wsBeforeMessage", (event) => {
+  const { message } = event.detail;
+  if (!message.startsWith("{")) return;
+  event.preventDefault();
+  applyFrame(JSON.parse(message));
+});
+
+// Cells come by the socket and as the answer to Send; each is put in once.
+cells.addEventListener("htmx:oobBeforeSwap", (event) => {
+  if (event.detail.target !== cells) return;
+  for (const cell of [...event.detail.fragment.children]) {
+    if (document.getElementById(cell.id)) cell.remove();
+  }
+});
+
+function settled() {
+  const before = live.size;
+  survey();
+  if (live.size > before) {
+    const newest = [...live.values()].at(-1).element;
+    scroll.pin(newest.previousElementSibling ?? newest);
+    announce("streaming");
+  }
+}
+main.addEventListener("htmx:wsAfterMessage", settled);
+document.addEventListener("htmx:afterRequest", settled);
+
+// Focus on a button that was replaced goes back to the message.
+document.addEventListener("htmx:oobAfterSwap", () => {
+  if (document.activeElement === document.body && matchMedia("(hover: hover)").matches) {
+    document.getElementById("composer-text")?.focus({ preventScroll: true });
+  }
+});
+
+document.getElementById("stop").addEventListener("htmx:configRequest", (event) => {
+  const cell = [...live.values()].at(-1);
+  if (!cell) return;
+  event.detail.parameters.set("generation", cell.generation);
+  event.detail.parameters.set("offset", cell.offset);
+});
+
+const title = document.getElementById("title");
+title.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  title.value = title.defaultValue;
+  title.blur();
+});
+title.form.addEventListener("htmx:afterRequest", (event) => {
+  if (!event.detail.successful) return;
+  title.value = title.value.trim() || title.defaultValue;
+  title.defaultValue = title.value;
+  document.querySelector("h1").textContent = title.value;
+  document.title = `${title.value} · chatsite`;
+});
+
+installComposer();
+survey();
+scroll.begin();

@@ -1,0 +1,221 @@
+"""`manage.py serve` as an operator runs it: first run, second run, kill, restart."""
+
+import json
+import re
+import signal
+import sqlite3
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from tests.acceptance.conftest import Site, environment, manage
+from tests.polling import eventually
+
+
+class Visitor:
+    """A person with cookies and no JavaScript, over plain HTTP."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._cookies: dict[str, str] = {}
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Read a page."""
+        return self._request("GET", path, None)
+
+    def post(self, page: str, path: str, **fields: str) -> tuple[int, str]:
+        """Send a form that stands on `page`."""
+        _, body = self.get(page)
+        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', body)
+        assert token is not None, body[:500]
+        return self._request(
+            "POST", path, {"csrfmiddlewaretoken": token.group(1), **fields}
+        )
+
+    def _request(
+        self, method: str, path: str, fields: dict[str, str] | None
+    ) -> tuple[int, str]:
+        with closing(
+            HTTPConnection("127.0.0.1", self._site.port, timeout=20)
+        ) as connection:
+            headers = {
+                "Cookie": "; ".join(
+                    f"{name}={value}" for name, value in self._cookies.items()
+                )
+            }
+            body = None
+            if fields is not None:
+                body = urlencode(fields)
+                headers["Content-Type"] = "application/x-www-form-urlencoded"
+                headers["Origin"] = self._site.address
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            for name, value in response.getheaders():
+                if name.lower() == "set-cookie":
+                    cookie, _, _ = value.partition(";")
+                    key, _, content = cookie.partition("=")
+                    self._cookies[key] = content
+            text = response.read().decode()
+            location = response.getheader("Location")
+        if response.status in (301, 302, 303) and location:
+            return self._request("GET", location.partition("#")[0], None)
+        return response.status, text
+
+    def sign_in(self) -> tuple[int, str]:
+        """Use the site's one-time link."""
+        path = urlsplit(self._site.link).path
+        return self.post(path, path)
+
+
+def rows(site: Site, query: str) -> list[tuple[object, ...]]:
+    """Read the site's database from outside, as an operator with sqlite3 would."""
+    path = site.env["DATABASE_URL"].removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, timeout=10)) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.fixture
+def visitor(own_site: Site) -> Visitor:
+    """Somebody who has signed in with the link of a first run."""
+    own_site.start()
+    visitor = Visitor(own_site)
+    status, page = visitor.sign_in()
+    assert status == 200
+    assert "sign-out" in page
+    return visitor
+
+
+def test_the_link_of_the_first_run_signs_in_once(own_site: Site) -> None:
+    own_site.start()
+    first, second = Visitor(own_site), Visitor(own_site)
+
+    used = first.sign_in()
+    path = urlsplit(own_site.link).path
+    status, again = second.get(path)
+
+    assert used[0] == 200
+    assert "sign-out" in used[1]
+    assert "sign-out" not in again
+    assert status in (200, 400, 403, 404, 410)
+
+
+def test_a_second_run_changes_nothing_and_gives_no_link(
+    own_site: Site, visitor: Visitor
+) -> None:
+    before = rows(own_site, "select count(*), max(id) from threads_languagemodel")
+    own_site.end()
+
+    own_site.start()
+
+    assert "/sign-in/" not in own_site.said
+    assert (
+        rows(own_site, "select count(*), max(id) from threads_languagemodel") == before
+    )
+    assert visitor.get("/")[0] == 200
+
+
+def test_a_message_is_sent_and_answered_without_javascript(
+    own_site: Site, visitor: Visitor
+) -> None:
+    model = rows(
+        own_site, "select id from threads_languagemodel where wire_id='practice/empty'"
+    )[0][0]
+
+    status, _ = visitor.post("/", "/", prompt="Hello there", model=str(model), key="k1")
+
+    assert status == 200
+    ended = eventually(
+        lambda: rows(
+            own_site, "select thread_id from threads_round where state='error'"
+        )
+    )
+    status, page = visitor.get(f"/threads/{ended[0][0]}/")
+    assert status == 200
+    assert "Hello there" in page
+    assert "without writing anything" in page
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_server_that_ends_mid_answer_leaves_what_was_streamed_and_nothing_running(
+    own_site: Site, visitor: Visitor, how: signal.Signals
+) -> None:
+    model = rows(
+        own_site, "select id from threads_languagemodel where wire_id='practice/slow'"
+    )[0][0]
+    visitor.post("/", "/", prompt="Tell me slowly", model=str(model), key="k1")
+    journaled = "select coalesce(group_concat(text, ''), '') from (select * from threads_journalentry order by offset)"
+    eventually(lambda: len(str(rows(own_site, journaled)[0][0])) > 20)
+
+    own_site.end(how)
+    flushed = (
+        rows(own_site, journaled)[0][0]
+        or rows(own_site, "select text from threads_cell where role='assistant'")[0][0]
+    )
+    own_site.start()
+    eventually(
+        lambda: (
+            not rows(
+                own_site,
+                "select 1 from threads_round where state in ('queued', 'running')",
+            )
+        )
+    )
+
+    text, status, code, sentence = rows(
+        own_site,
+        "select text, status, code, sentence from threads_cell where role='assistant'",
+    )[0]
+    assert text == flushed
+    assert (status, code) == ("error", "worker_lost")
+    assert "stopped" in str(sentence)
+    other = rows(
+        own_site, "select id from threads_languagemodel where wire_id='practice/empty'"
+    )[0][0]
+    thread = rows(own_site, "select id from threads_thread")[0][0]
+    page = f"/threads/{thread}/"
+    assert (
+        visitor.post(
+            page, f"{page}send/", prompt="And now?", model=str(other), key="k2"
+        )[0]
+        == 200
+    )
+    eventually(
+        lambda: rows(own_site, "select 1 from threads_round where ending='empty'")
+    )
+
+
+def test_health_and_readiness_answer_without_signing_in(own_site: Site) -> None:
+    own_site.start()
+    visitor = Visitor(own_site)
+
+    assert visitor.get("/healthz")[0] == 200
+    assert visitor.get("/readyz")[0] == 200
+
+
+def test_a_port_that_is_taken_is_told_in_a_sentence(own_site: Site) -> None:
+    own_site.start()
+
+    ran = manage("serve", "--port", str(own_site.port), env=own_site.env)
+
+    assert ran.returncode == 1
+    assert "Choose another with --port" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_with_a_real_gateway_the_practice_models_are_not_offered(
+    tmp_path: Path,
+) -> None:
+    env = environment(
+        tmp_path / "chat.sqlite3",
+        OPENAI_BASE_URL="http://127.0.0.1:9",
+        CHAT_MODEL="some/model",
+    )
+    assert manage("migrate", "-v0", env=env).returncode == 0
+
+    ran = manage("ask", "--json", "hi", env=env)
+
+    assert json.loads(ran.stdout)["model_requested"] == "some/model"
+    assert json.loads(ran.stdout)["code"] == "connect_failed"

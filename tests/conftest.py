@@ -1,0 +1,215 @@
+"""What tests share: people, gateways, a running site. Nothing of ours is mocked."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from tests.fakegateway import FakeGateway
+from threads.models import Gateway, LanguageModel, Thread
+from threads.practice.app import PracticeApp
+from threads.practice.server import PracticeServer
+from threads.rounds import engine
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE_SECONDS = 20.0
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Give each run a SQLite file of its own: runs side by side do not meet.
+
+    A file, since threads and a site in another process use it too.
+    """
+    settings = connection.settings_dict
+    if connection.vendor == "sqlite":
+        name = tmp_path_factory.mktemp("database") / "test.sqlite3"
+        settings["TEST"]["NAME"] = str(name)
+
+
+def person(name: str, password: str) -> User:
+    """Make an account. One iteration of the hash is enough for a test."""
+    encoded = PBKDF2PasswordHasher().encode(password, "salt", iterations=1)
+    return User.objects.create(username=name, password=encoded)
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """The owner; her password is "wonderland"."""
+    return person("alice", "wonderland")
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    """A stranger; his password is "builder"."""
+    return person("bob", "builder")
+
+
+@pytest.fixture
+def thread(alice: User) -> Thread:
+    """A thread of Alice's, empty."""
+    return Thread.objects.create(owner=alice)
+
+
+@pytest.fixture(scope="session")
+def practice_url() -> Iterator[str]:
+    """A practice gateway that hurries: its answers come twenty times as fast."""
+    with PracticeServer(PracticeApp(pace=0.05)) as server:
+        yield server.base_url
+
+
+def model_now(
+    wire_id: str, base_url: str, *, is_practice: bool = False
+) -> LanguageModel:
+    """Return a model at a gateway of that address, both made if need be."""
+    gateway, _ = Gateway.objects.get_or_create(
+        base_url=base_url,
+        defaults={
+            "slug": f"gateway-{Gateway.objects.count()}",
+            "name": "Test gateway",
+            "is_practice": is_practice,
+        },
+    )
+    model, _ = LanguageModel.objects.get_or_create(
+        gateway=gateway, wire_id=wire_id, defaults={"name": wire_id}
+    )
+    return model
+
+
+model_at = sync_to_async(model_now)
+
+
+@pytest.fixture
+def steady(db: None, practice_url: str) -> LanguageModel:
+    """A practice model that answers as it should."""
+    return model_now("practice/steady", practice_url)
+
+
+@pytest_asyncio.fixture
+async def gateway() -> AsyncIterator[FakeGateway]:
+    """A gateway that plays scripts, on the test's own loop."""
+    async with FakeGateway() as fake:
+        yield fake
+
+
+@pytest_asyncio.fixture
+async def rounds(transactional_db: None) -> AsyncIterator[None]:
+    """Rounds may run on the test's loop; what still runs at its end is ended."""
+    yield
+    await engine.shutdown()
+
+
+@dataclass
+class Site:
+    """The site in a process of its own, on a loopback port, with the test's database."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def url(self) -> str:
+        """Its address, without a slash at the end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def socket_url(self) -> str:
+        """The same for sockets."""
+        return f"ws://127.0.0.1:{self.port}"
+
+    def sign_in(self, user: User) -> dict[str, str]:
+        """Return the headers with which this person's browser would come."""
+        client = Client()
+        client.force_login(user)
+        session, token = client.cookies["sessionid"].value, "t" * 32
+        return {
+            "Cookie": f"sessionid={session}; csrftoken={token}",
+            "X-CSRFToken": token,
+            "Origin": self.url,
+        }
+
+    def kill(self) -> None:
+        """End the process as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
+
+def free_port() -> int:
+    """Return a port of loopback that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+@pytest.fixture(scope="session")
+def site_starter(
+    django_db_setup: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Site]]:
+    """Starts the site when it is first asked for, and again when it was killed."""
+    running: list[Site] = []
+    log = tmp_path_factory.mktemp("site") / "site.log"
+
+    def start() -> Site:
+        if not running or running[-1].process.poll() is not None:
+            running.append(start_site(log))
+        return running[-1]
+
+    yield start
+    for site in running:
+        site.process.terminate()
+        site.process.wait(timeout=PATIENCE_SECONDS)
+
+
+@pytest.fixture
+def site(transactional_db: None, site_starter: Callable[[], Site]) -> Site:
+    """The real ASGI application under Daphne, on the test's database."""
+    return site_starter()
+
+
+def start_site(log: Path) -> Site:
+    """Start the site on a free port, and wait until it listens."""
+    port = free_port()
+    name = connection.settings_dict["NAME"]
+    environment = os.environ | {
+        "DATABASE_URL": f"sqlite:///{name}",
+        "DJANGO_SETTINGS_MODULE": "chatsite.settings",
+    }
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [
+                *(sys.executable, "-m", "daphne", "--bind", "127.0.0.1"),
+                *("--port", str(port), "chatsite.asgi:application"),
+            ],
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=output,
+        )
+    wait_for_port(port, process)
+    return Site(port, process)
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until somebody listens; fails when the process ends instead."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            pytest.fail("the site did not start")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    pytest.fail("the site does not listen")

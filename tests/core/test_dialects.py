@@ -1,0 +1,100 @@
+"""Every dialect of refusal means the same, thrown at us or streamed to us."""
+
+import pytest
+
+from tests.core.dialects import ROWS, Row
+from threads.core.faults import (
+    Arrival,
+    Condition,
+    Ending,
+    Facts,
+    KeyEffect,
+    Verdict,
+    classify,
+)
+
+
+def thrown(row: Row) -> Verdict:
+    return classify(
+        Facts(Arrival.STATUS, http_status=row.status, body={"error": row.error})
+    )
+
+
+def streamed(row: Row) -> Verdict:
+    error = {"code": row.status, **row.error}
+    return classify(Facts(Arrival.STREAMED_ERROR, body={"error": error}))
+
+
+each_row = pytest.mark.parametrize(
+    "row", ROWS, ids=[f"{n}-{row.status}-{row.code}" for n, row in enumerate(ROWS)]
+)
+
+
+@each_row
+def test_a_refusal_means_what_its_row_says(row: Row) -> None:
+    verdict = thrown(row)
+
+    assert verdict.code == row.code
+    assert verdict.ending is (
+        Ending.BLOCKED if row.code == "request_blocked" else Ending.REFUSED
+    )
+
+
+@each_row
+def test_the_streamed_form_means_the_same(row: Row) -> None:
+    one, other = thrown(row), streamed(row)
+
+    assert (other.code, other.condition) == (one.code, one.condition)
+    assert other.transient is one.transient
+    assert other.key_effect is one.key_effect
+    assert other.sentence_key == one.sentence_key
+    assert other.ending in (Ending.FAULTED, Ending.BLOCKED)
+
+
+@each_row
+def test_only_the_account_has_a_key_and_only_others_pass_by_waiting(row: Row) -> None:
+    for verdict in (thrown(row), streamed(row)):
+        if verdict.key_effect is not KeyEffect.NONE:
+            assert verdict.condition is Condition.ACCOUNT_KEY
+        if verdict.transient:
+            assert verdict.condition in (
+                Condition.PROVIDER,
+                Condition.NETWORK,
+                Condition.UNKNOWN,
+            )
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+@each_row
+def test_a_gateway_that_calls_it_retryable_changes_no_verdict_on_us(
+    row: Row, retryable: bool
+) -> None:
+    error = {**row.error, "availability": {"retryable": retryable}}
+
+    verdict = classify(
+        Facts(Arrival.STATUS, http_status=row.status, body={"error": error})
+    )
+
+    may_pass = verdict.condition in (Condition.PROVIDER, Condition.UNKNOWN)
+    assert verdict.transient is (retryable and may_pass)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"x-nr-guardrails": "blocked"}, 403, "request_blocked"),
+        ({"x-nr-guardrails": "unavailable"}, 503, "overloaded"),
+        ({"x-nr-limit-source": "budget"}, 402, "budget_exceeded"),
+        ({"x-nr-auth-reason": "platform_maintenance"}, 401, "http_5xx"),
+        ({"x-nr-auth-reason": "auth_backend_unavailable"}, 401, "http_5xx"),
+        ({"x-nr-auth-reason": "unknown_key"}, 401, "http_401"),
+    ],
+)
+def test_a_gateways_own_header_names_the_cause(
+    headers: dict[str, str], status: int, code: str
+) -> None:
+    facts = Facts(
+        Arrival.STATUS, http_status=status, body={"error": "no"}, headers=headers
+    )
+
+    assert classify(facts).code == code

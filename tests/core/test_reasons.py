@@ -1,0 +1,266 @@
+"""What is read from an error body: unwrapped, reduced, redacted, on one line."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.properties import steady
+from threads.core.reasons import (
+    REASON_LENGTH,
+    Reason,
+    as_status,
+    read,
+    redacted,
+    says_error,
+)
+
+USER_TEXT = "my grandmother's recipe"
+FIELDS = [
+    *("error", "message", "code", "type", "status", "metadata", "raw"),
+    *("detail", "retry_after", "availability", "base_resp", "provider"),
+]
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (None, ""),
+        ("", ""),
+        ("plain words", "plain words"),
+        (5, ""),
+        ([], ""),
+        (["one", "two"], "one · two"),
+        ({}, ""),
+        ({"message": "flat"}, "flat"),
+        ({"error": "text"}, "text"),
+        ({"error": {"message": "inner"}}, "inner"),
+        ({"error": {"error": {"message": "nested twice"}}}, "nested twice"),
+        ({"error": [{"message": "x"}]}, "x"),
+        ({"error": {"message": '{"error": {"message": "in a text"}}'}}, "in a text"),
+        ({"detail": "Not authenticated"}, "Not authenticated"),
+        ({"detail": [{"loc": ["body"], "msg": "Field required"}]}, "Field required"),
+        ({"message": {"detail": [{"msg": "Mistral says so"}]}}, "Mistral says so"),
+        ({"base_resp": {"status_code": 1004, "status_msg": "login"}}, "login"),
+        ({"error": {"message": "same", "metadata": {"raw": "same"}}}, "same"),
+        ({"surprise": 1, "other": 2}, "an object with 2 fields"),
+        ("<html><title>502 Bad Gateway</title><body>x</body>", "502 Bad Gateway"),
+        ("<html><h1>No <b>way</b></h1></html>", "No  way"),
+        ("<html><body>nothing named</body></html>", "an HTML page"),
+    ],
+)
+def test_the_words_of_every_body_shape_are_found(body: object, words: str) -> None:
+    assert read(body).words.strip() == words
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"error": {"message": "the cause"}},
+        '{"error": {"message": "the cause"}}',
+        "the cause",
+        [{"message": "the cause"}],
+    ],
+)
+def test_a_cause_that_a_router_wraps_is_read_before_its_own_words(raw: object) -> None:
+    body = {
+        "error": {
+            "message": "Provider returned error",
+            "code": 400,
+            "metadata": {"raw": raw, "provider_name": "DeepInfra"},
+        }
+    }
+
+    reason = read(body)
+
+    assert reason.words == "the cause · Provider returned error"
+    assert reason.provider == "DeepInfra"
+    assert reason.status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "names", "status"),
+    [
+        ({"error": {"code": "rate_limit_exceeded"}}, ("rate_limit_exceeded",), None),
+        ({"error": {"code": 429}}, (), 429),
+        ({"error": {"code": "429"}}, (), 429),
+        ({"error": {"code": 200}}, (), None),
+        ({"error": {"code": True}}, (), None),
+        ({"type": "error", "error": {"type": "Overloaded"}}, ("overloaded",), None),
+        ({"error": {"code": None, "type": "server_error"}}, ("server_error",), None),
+        ({"error": {"status_code": 503}}, (), 503),
+        ({"error": {"code": 1234}}, (), None),
+        (
+            {"error": {"code": 402, "metadata": {"limit_source": "budget"}}},
+            ("budget",),
+            402,
+        ),
+        (
+            {"error": {"type": "a", "code": "b", "metadata": {"error_type": "c"}}},
+            ("c", "b", "a"),
+            None,
+        ),
+    ],
+)
+def test_names_come_most_specific_first_and_numbers_are_statuses(
+    body: object, names: tuple[str, ...], status: int | None
+) -> None:
+    reason = read(body)
+
+    assert reason.names == names
+    assert reason.status == status
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, 200, 299, 600, -400, True, None, "", "²", "4 0 0", "9" * 5000, 4.29],
+    ids=lambda value: repr(value)[:9],
+)
+def test_what_is_no_refusing_status_is_not_read_as_one(value: object) -> None:
+    assert as_status(value) is None
+
+
+@pytest.mark.parametrize("value", [429, "429", " 429 "], ids=repr)
+def test_a_status_may_be_a_number_or_its_digits(value: object) -> None:
+    assert as_status(value) == 429
+
+
+@pytest.mark.parametrize("field", ["input", "flagged_input", "messages", "prompt"])
+@pytest.mark.parametrize("shape", ["object", "text", "torn", "repr", "in_a_list"])
+def test_what_a_person_wrote_is_never_quoted(field: str, shape: str) -> None:
+    fault = {"msg": "Field wrong", field: USER_TEXT}
+    body = {
+        "object": {"error": fault},
+        "text": json.dumps({"error": fault}),
+        "torn": json.dumps({"error": {"metadata": {"raw": fault}}})[:-4],
+        "repr": {"error": {"message": f"Error code: 400 - {fault!r}"}},
+        "in_a_list": {"detail": [{"loc": ["body"], **fault}]},
+    }[shape]
+
+    assert "grandmother" not in read(body).words
+    assert "Field wrong" in read(body).words
+
+
+def test_moderation_metadata_gives_its_fact_but_not_its_text() -> None:
+    metadata = {"reasons": ["violence"], "flagged_input": USER_TEXT, "patterns": ["x"]}
+
+    reason = read({"error": {"code": 403, "message": "no", "metadata": metadata}})
+
+    assert reason.moderated
+    assert reason.words == "no"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-abcdef123456",
+        "sk-or-v1-0123456789abcdef",
+        "sk-abc123***********wxyz",
+        "sk_live_0123456789",
+        "gsk_0123456789abcdef",
+        "xai-0123456789abcdef",
+        "hf_0123456789abcdef",
+        "nvapi-0123456789abcdef",
+        "AIzaSyA0123456789abc",
+        "Bearer abc.def-ghi",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.sig",
+        "key-0123456789abcdef",
+    ],
+)
+def test_anything_like_a_key_is_taken_out(key: str) -> None:
+    line = redacted(f"Incorrect API key provided: {key}. Look here")
+
+    assert line in (
+        "Incorrect API key provided: [key]. Look here",
+        "Incorrect API key provided: [key] Look here",
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["key_limit_exceeded", "monkey-business", "task-force", "risk-averse one"]
+)
+def test_ordinary_words_are_not_taken_for_keys(words: str) -> None:
+    assert redacted(words) == words
+
+
+def test_the_configured_key_is_taken_out_whatever_it_looks_like() -> None:
+    assert redacted("you sent 'open sesame'!", ["open sesame", ""]) == (
+        "you sent '[key]'!"
+    )
+
+
+def test_a_reason_is_one_bounded_line_that_can_be_stored() -> None:
+    line = redacted("a\r\nWARNING forged\x1b[31m\0 \ud800" + "b" * 1000)
+
+    assert line.startswith("a WARNING forged[31m b")
+    assert len(line) == REASON_LENGTH
+    assert line.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("field", "wait", "seconds"),
+    [
+        ("retry_after", 7, 7.0),
+        ("retry_after_seconds", 1.5, 1.5),
+        ("resets_in_seconds", 7139, 7139.0),
+        ("retry_after", True, None),
+        ("retry_after", "soon", None),
+        ("retry_after", -1, None),
+        ("retry_after", float("nan"), None),
+        ("retry_after", float("inf"), None),
+        ("retry_after", 10**400, None),
+    ],
+)
+def test_a_wait_is_taken_only_where_it_is_one(
+    field: str, wait: object, seconds: float | None
+) -> None:
+    assert read({"error": {field: wait}}).retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"error": {"message": "x"}}, True),
+        ({"error": "x"}, True),
+        ({"detail": "x"}, True),
+        ({"choices": [], "error": None}, False),
+        ({"choices": [{"message": {"content": "whole"}}], "type": "x"}, False),
+        ({}, False),
+        ("<html>", False),
+        (None, False),
+    ],
+)
+def test_a_whole_answer_says_an_error_or_does_not(body: object, error: bool) -> None:
+    assert says_error(body) is error
+
+
+@pytest.mark.parametrize(
+    "body", [DEEP, {"error": DEEP}, {"error": {"message": DEEP, "metadata": DEEP}}]
+)
+def test_json_of_absurd_depth_is_only_text(body: object) -> None:
+    assert redacted(read(body).words).startswith("[[[")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(FIELDS),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@steady
+@given(json_values)
+def test_no_body_makes_reading_fail(body: object) -> None:
+    reason = read(body)
+
+    assert isinstance(reason, Reason)
+    assert redacted(reason.words).isprintable()

@@ -1,0 +1,151 @@
+"""The table is whole: its rows agree with each other and each can be reached."""
+
+import re
+
+import pytest
+
+from tests.core.dialects import ROWS
+from threads.core.faults import (
+    Arrival,
+    Condition,
+    Ending,
+    Facts,
+    KeyEffect,
+    classify,
+)
+from threads.core.table import (
+    BLOCKING_FINISH_REASONS,
+    CODE_OF_NAME,
+    CODE_OF_WEAK_NAME,
+    ERRORS,
+    FINISH_REASONS,
+    NAMES,
+    WEAK_NAMES,
+    WORDINGS,
+    Error,
+    by_status,
+)
+
+CODES_OF_OTHERS = {"missing_key"}
+"""Codes that are found before anything is sent."""
+
+ENDS = [
+    Facts(Arrival.ENDED),
+    Facts(Arrival.UNDECODABLE),
+    Facts(Arrival.SILENT_START),
+    Facts(Arrival.SILENT_MID),
+    Facts(Arrival.UNREADABLE),
+    Facts(Arrival.NOT_A_STREAM),
+    Facts(Arrival.STREAMED_ERROR),
+    Facts(Arrival.UNREACHABLE),
+    Facts(Arrival.UNREACHABLE, words="name or service not known"),
+    Facts(Arrival.ENDED, done=True),
+    Facts(Arrival.ENDED, finish_reason="length"),
+    Facts(Arrival.ENDED, finish_reason="length", has_text=True),
+    Facts(Arrival.ENDED, finish_reason="content_filter", has_text=True),
+    Facts(Arrival.ENDED, finish_reason="error"),
+    Facts(Arrival.ENDED, finish_reason="safety"),
+    Facts(Arrival.ENDED, finish_reason="whatever"),
+]
+
+each_error = pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+
+
+def test_every_code_can_be_reached() -> None:
+    refusals = [
+        Facts(Arrival.STATUS, http_status=row.status, body={"error": row.error})
+        for row in ROWS
+    ]
+
+    reached = {classify(facts).code for facts in refusals + ENDS}
+
+    assert reached == set(ERRORS) - CODES_OF_OTHERS
+
+
+@each_error
+def test_only_a_condition_of_others_passes_by_waiting(error: Error) -> None:
+    if error.transient:
+        assert error.condition in (Condition.PROVIDER, Condition.NETWORK)
+
+
+@each_error
+def test_a_key_is_only_affected_where_the_account_is_at_fault(error: Error) -> None:
+    about_the_key = error.condition is Condition.ACCOUNT_KEY
+
+    assert (error.key_effect is not KeyEffect.NONE) is about_the_key
+
+
+@each_error
+def test_every_row_has_a_sentence_and_its_own_code(error: Error) -> None:
+    assert re.fullmatch(r"[a-z]+\.[a-z_]+", error.sentence_key)
+    assert re.fullmatch(r"[a-z0-9_]+", error.code)
+    assert error.ending is not Ending.COMPLETED
+
+
+def test_errors_that_share_a_sentence_agree_on_whether_to_send_again() -> None:
+    seen: dict[str, bool] = {}
+
+    for error in ERRORS.values():
+        assert seen.setdefault(error.sentence_key, error.transient) is error.transient
+
+
+def test_a_name_leads_to_one_code() -> None:
+    names = [name for names in (NAMES | WEAK_NAMES).values() for name in names]
+
+    assert len(names) == len(set(names))
+    assert all(name == name.lower() for name in names)
+
+
+def test_names_words_and_statuses_lead_to_rows_that_exist() -> None:
+    targets = {*CODE_OF_NAME.values(), *CODE_OF_WEAK_NAME.values()}
+    targets |= {wording.code for wording in WORDINGS}
+
+    assert targets <= set(ERRORS)
+
+
+@pytest.mark.parametrize("name", CODE_OF_NAME)
+def test_a_name_is_enough_without_a_status(name: str) -> None:
+    facts = Facts(Arrival.STREAMED_ERROR, body={"error": {"type": name.upper()}})
+
+    assert classify(facts).code == CODE_OF_NAME[name]
+
+
+def test_every_refusing_status_has_a_meaning() -> None:
+    for status in range(300, 600):
+        verdict = classify(Facts(Arrival.STATUS, http_status=status))
+
+        row = by_status(status)
+        assert verdict.code == (row.code if row else "http_other")
+        assert verdict.transient is (status in (408, 429) or status >= 500)
+        assert verdict.ending is Ending.REFUSED
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 520, 529, 599])
+@pytest.mark.parametrize(
+    "words", ["request blocked", "guardrail: PII", "flagged by moderation"]
+)
+def test_words_of_a_block_never_make_one_of_a_busy_gateway(
+    status: int, words: str
+) -> None:
+    error = {"code": status, "message": words}
+
+    for facts in (
+        Facts(Arrival.STATUS, http_status=status, body={"error": error}),
+        Facts(Arrival.STREAMED_ERROR, body={"error": error}),
+    ):
+        assert classify(facts).condition is Condition.PROVIDER
+        assert classify(facts).transient
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 409, 413, 422])
+@pytest.mark.parametrize("name", ["rate_limit_exceeded", "overloaded", "timeout"])
+def test_a_name_that_says_try_again_is_not_believed_beside_a_refusal(
+    status: int, name: str
+) -> None:
+    facts = Facts(Arrival.STATUS, http_status=status, body={"error": {"code": name}})
+
+    assert not classify(facts).transient
+
+
+def test_no_finish_reason_is_both_an_end_and_a_block() -> None:
+    assert not BLOCKING_FINISH_REASONS & set(FINISH_REASONS)

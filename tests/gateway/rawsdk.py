@@ -1,0 +1,29 @@
+"""The SDK as it comes, asked in the documented way and in ours."""
+
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletionChunk
+
+
+async def typed(sdk: AsyncOpenAI, chunks: list[ChatCompletionChunk]) -> None:
+    """Collect the chunks of the documented method; what it raises comes through."""
+    stream = await sdk.chat.completions.create(
+        model="m", messages=[{"role": "user", "content": "hi"}], stream=True
+    )
+    async with stream:
+        async for each in stream:
+            chunks.append(each)  # noqa: PERF401 - kept when the stream raises
+
+
+async def plain(sdk: AsyncOpenAI, chunks: list[object]) -> None:
+    """Collect chunks in the way our client asks for them."""
+    stream = await sdk.post(
+        "/chat/completions",
+        body={"model": "m", "messages": [], "stream": True},
+        cast_to=object,
+        stream=True,
+        stream_cls=AsyncStream[object],
+        options={"stream_mode": "events"},
+    )
+    async with stream:
+        async for each in stream:
+            chunks.append(each)  # noqa: PERF401 - kept when the stream raises

@@ -1,0 +1,232 @@
+"""Every dialect of a chunk becomes the same few events."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.core.properties import steady
+from threads.core.events import (
+    Envelope,
+    ErrorReport,
+    Finish,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    UsageReport,
+)
+from threads.gateway.chunks import ChunkReader, ThinkTags
+
+USAGE = {"prompt_tokens": 3, "completion_tokens": 5}
+ERROR = {"code": 502, "message": "boom"}
+
+
+def choice(delta: object, finish: object = None, **more: object) -> dict[str, object]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish, **more}]}
+
+
+def call(**fields: object) -> dict[str, object]:
+    return choice({"tool_calls": [{"index": 0, **fields}]})
+
+
+@pytest.mark.parametrize(
+    ("chunk", "events"),
+    [
+        (choice({"content": "a"}), [TextDelta("a")]),
+        (choice({"content": ""}), [Envelope("")]),
+        (choice({"role": "assistant"}), [Envelope("")]),
+        (choice(None), [Envelope("")]),
+        ({"choices": []}, [Envelope("")]),
+        ({"choices": None}, [Envelope("")]),
+        ({"choices": "odd"}, [Envelope("")]),
+        ({"choices": ["odd"]}, [Envelope("")]),
+        ({}, [Envelope("")]),
+        ({"model": "m"}, [Envelope("m")]),
+        (choice({"refusal": "no"}), [TextDelta("no")]),
+        (choice({"reasoning": "r"}), [ReasoningDelta("r")]),
+        (choice({"reasoning_content": "r"}), [ReasoningDelta("r")]),
+        (
+            choice({"reasoning_content": "r", "reasoning": "r", "content": "a"}),
+            [ReasoningDelta("r"), TextDelta("a")],
+        ),
+        (
+            choice({"content": [{"type": "text", "text": "a"}, {"type": "ref"}, 1]}),
+            [TextDelta("a")],
+        ),
+        (
+            choice({"content": [{"thinking": [{"text": "r"}]}]}),
+            [ReasoningDelta("r")],
+        ),
+        ({"choices": [{"message": {"content": "a"}}]}, [TextDelta("a")]),
+        (choice({"content": "a"}, "stop"), [TextDelta("a"), Finish("stop")]),
+        (choice({}, ""), [Envelope("")]),
+        (choice({}, 7), [Finish("7")]),
+        (
+            choice({}, "error", native_finish_reason="BAD"),
+            [Finish("error", "BAD")],
+        ),
+        (
+            choice({}, "error", error=ERROR),
+            [ErrorReport({"error": ERROR}), Finish("error")],
+        ),
+        ({"choices": [], "usage": USAGE}, [UsageReport(3, 5)]),
+        (choice({}, usage=USAGE), [UsageReport(3, 5)]),
+        ({"usage": None}, [Envelope("")]),
+        ({"usage": {"total_tokens": 8}}, [Envelope("")]),
+        (
+            call(id="a", function={"name": "f", "arguments": "{"}),
+            [ToolCallDelta(0, "a", "f", "{")],
+        ),
+        (
+            call(id="", function={"name": "", "arguments": "}"}),
+            [ToolCallDelta(0, None, None, "}")],
+        ),
+        (
+            call(id="a", function={"name": "f", "arguments": {"q": 1}}),
+            [ToolCallDelta(0, "a", "f", {"q": 1})],
+        ),
+        (call(id="a", function=None), [ToolCallDelta(0, "a", None, None)]),
+        (
+            choice({"tool_calls": [{"index": "1", "function": {"name": "f"}}]}),
+            [ToolCallDelta(1, None, "f", None)],
+        ),
+        (
+            choice({"tool_calls": {"id": "a", "function": {"name": "f"}}}),
+            [ToolCallDelta(None, "a", "f", None)],
+        ),
+        (choice({"tool_calls": None}), [Envelope("")]),
+        (choice({"tool_calls": ["odd"]}), [Envelope("")]),
+        (
+            choice({"function_call": {"name": "f", "arguments": "{}"}}),
+            [ToolCallDelta(0, None, "f", "{}")],
+        ),
+        ({"error": ERROR}, [ErrorReport({"error": ERROR})]),
+        ({"error": {}}, [ErrorReport({"error": {}})]),
+        ({"error": None}, [Envelope("")]),
+        ({"detail": "x"}, [ErrorReport({"detail": "x"})]),
+        ({"message": "x"}, [ErrorReport({"message": "x"})]),
+        ({"message": ""}, [Envelope("")]),
+        (
+            {"choices": None, "base_resp": {"status_code": 1002}},
+            [ErrorReport({"choices": None, "base_resp": {"status_code": 1002}})],
+        ),
+        ({"choices": [], "base_resp": {"status_code": 0}}, [Envelope("")]),
+        ([], [ErrorReport([])]),
+        ("text", [ErrorReport("text")]),
+        (5, [ErrorReport(5)]),
+    ],
+)
+def test_a_chunk_is_read(chunk: object, events: list[StreamEvent]) -> None:
+    assert ChunkReader().read(chunk) == events
+
+
+def test_text_beside_an_error_comes_first() -> None:
+    chunk = choice({"content": "tail"}, "error") | {"error": ERROR}
+
+    events = ChunkReader().read(chunk, http_status=502)
+
+    assert events == [TextDelta("tail"), Finish("error"), ErrorReport(chunk, 502)]
+
+
+def test_an_error_event_is_one_whatever_it_holds() -> None:
+    chunk = {"code": 500}
+
+    assert ChunkReader().read(chunk, event="error") == [ErrorReport(chunk)]
+    assert ChunkReader().read(chunk, event="message") == [Envelope("")]
+
+
+def test_of_several_choices_the_first_to_speak_counts() -> None:
+    reader = ChunkReader()
+    both = [{"index": i, "delta": {"content": "BA"[i]}} for i in (1, 0)]
+
+    assert reader.read({"choices": both}) == [TextDelta("A")]
+    assert reader.read({"choices": both[1:]}) == [Envelope("")]
+    assert reader.read({"choices": both[:1]}) == [TextDelta("A")]
+
+
+def test_a_character_cut_between_two_chunks_is_whole() -> None:
+    reader = ChunkReader()
+
+    pieces = [
+        *reader.read(choice({"content": "ok \ud83d", "reasoning": "\ud83d"})),
+        *reader.read(choice({"content": "\udc4d!", "reasoning": "\udc4d"})),
+    ]
+
+    assert pieces == [TextDelta("ok "), ReasoningDelta("👍"), TextDelta("👍!")]
+
+
+def test_what_was_held_back_is_given_at_the_end() -> None:
+    reader = ChunkReader()
+    reader.read(choice({"content": "<thi", "reasoning": "a\ud83d"}))
+
+    assert reader.flush() == [ReasoningDelta("\ufffd"), TextDelta("<thi")]
+    assert reader.flush() == []
+
+
+def test_half_a_character_inside_a_thought_is_no_answer() -> None:
+    reader = ChunkReader()
+    reader.read(choice({"content": "<think>a\ud83d"}))
+
+    assert reader.flush() == [ReasoningDelta("\ufffd")]
+
+
+def test_the_first_model_and_provider_that_are_named_stand() -> None:
+    reader = ChunkReader()
+
+    for chunk in ({"model": ""}, {"model": "m\n1", "provider": "P"}, {"model": "m2"}):
+        reader.read(chunk)
+
+    assert (reader.model, reader.provider) == ("m 1", "P")
+
+
+def split(*pieces: str) -> tuple[str, str]:
+    """Reasoning and answer that tags inside the pieces give."""
+    tags = ThinkTags()
+    events = [event for piece in pieces for event in tags.feed(piece)]
+    events += tags.flush()
+    return (
+        "".join(e.text for e in events if isinstance(e, ReasoningDelta)),
+        "".join(e.text for e in events if isinstance(e, TextDelta)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "answer"),
+    [
+        ("<think>hm</think>yes", "hm", "yes"),
+        ("\n<think>hm</think>\n\nyes", "hm", "yes"),
+        ("<think></think>yes", "", "yes"),
+        ("<think>a < b </thin k></think>yes", "a < b </thin k>", "yes"),
+        ("<think>never closed", "never closed", ""),
+        ("<think>hm</think>", "hm", ""),
+        ("<think>hm</think> \n", "hm", ""),
+        ("yes", "", "yes"),
+        (" yes", "", " yes"),
+        ("<thinker>", "", "<thinker>"),
+        ("<thin", "", "<thin"),
+        ("a <think>b</think>", "", "a <think>b</think>"),
+        ("<think>a</think>b <think>c</think>", "a", "b <think>c</think>"),
+    ],
+)
+def test_tags_at_the_very_start_tell_thought_from_answer(
+    text: str, thought: str, answer: str
+) -> None:
+    assert split(text) == (thought, answer)
+
+
+tagged_text = st.lists(
+    st.sampled_from(["<think>", "</think>", "<", "/", "thi", "nk>", " ", "\n", "a"]),
+    max_size=8,
+)
+
+
+@steady
+@given(tagged_text, st.lists(st.integers(0, 60), max_size=20))
+def test_the_cut_of_a_text_moves_no_tag(parts: list[str], cuts: list[int]) -> None:
+    text = "".join(parts)
+    places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    pieces = [text[a:b] for a, b in pairwise(places)]
+
+    assert split(*pieces) == split(text)

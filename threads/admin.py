@@ -1,0 +1,137 @@
+"""The operator's desk: the catalogue to edit, the ledger to read.
+
+What rounds wrote is never edited here; it is the record from which causes are
+read. Provider keys are in the environment and nowhere on these pages.
+"""
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from modeltranslation.admin import TranslationAdmin
+
+from threads.models import (
+    Agent,
+    CallAttempt,
+    Cell,
+    Gateway,
+    LanguageModel,
+    Round,
+    Sentence,
+    Thread,
+    ToolRun,
+)
+
+
+class LedgerAdmin(admin.ModelAdmin[Model]):
+    """Rows to read: nobody adds, changes or deletes them here."""
+
+    list_per_page = 50
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse: rounds write the ledger."""
+        return False
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        """Refuse: a record stays what it was."""
+        return False
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
+        """Refuse: a record stays."""
+        return False
+
+
+@admin.register(Gateway)
+class GatewayAdmin(admin.ModelAdmin[Gateway]):
+    """Gateways; the key is named, not kept."""
+
+    list_display = ("slug", "name", "base_url", "is_enabled", "is_practice")
+    list_filter = ("is_enabled", "is_practice")
+
+
+@admin.register(LanguageModel)
+class LanguageModelAdmin(TranslationAdmin[LanguageModel]):
+    """Models and the order in which they are offered."""
+
+    list_display = (
+        "wire_id",
+        "name",
+        "gateway",
+        "is_enabled",
+        "is_default",
+        "position",
+    )
+    list_filter = ("gateway", "is_enabled")
+    search_fields = ("wire_id", "name")
+
+
+@admin.register(Agent)
+class AgentAdmin(TranslationAdmin[Agent]):
+    """Ways to answer."""
+
+    list_display = ("slug", "name", "model", "cut_policy", "is_enabled")
+
+
+@admin.register(Sentence)
+class SentenceAdmin(TranslationAdmin[Sentence]):
+    """The operator's own words; an empty one leaves the shipped words."""
+
+    list_display = ("key", "text")
+    search_fields = ("key", "text")
+
+
+@admin.register(Thread)
+class ThreadAdmin(LedgerAdmin):
+    """Threads, newest first."""
+
+    list_display = ("__str__", "owner", "title", "model", "updated_at", "deleted_at")
+    list_select_related = ("owner", "model")
+    ordering = ("-updated_at",)
+
+
+@admin.register(Cell)
+class CellAdmin(LedgerAdmin):
+    """Cells with how they ended."""
+
+    list_display = ("__str__", "thread", "ending", "code", "condition", "created_at")
+    list_filter = ("status", "ending", "condition")
+    list_select_related = ("thread",)
+    ordering = ("-pk",)
+
+
+@admin.register(Round)
+class RoundAdmin(LedgerAdmin):
+    """Rounds with how they ended."""
+
+    list_display = (
+        *("__str__", "thread", "model_requested", "model_served"),
+        *("ending", "code", "attended", "created_at", "ended_at"),
+    )
+    list_filter = ("state", "ending", "attended")
+    list_select_related = ("thread",)
+    ordering = ("-pk",)
+
+
+@admin.register(CallAttempt)
+class CallAttemptAdmin(LedgerAdmin):
+    """Every attempt of every call."""
+
+    list_display = (
+        *("__str__", "outcome", "ending", "code", "condition", "http_status"),
+        *("model_requested", "host", "request_id", "duration_ms", "started_at"),
+    )
+    list_filter = ("outcome", "ending", "condition", "transient", "host")
+    ordering = ("-pk",)
+
+
+@admin.register(ToolRun)
+class ToolRunAdmin(LedgerAdmin):
+    """Every tool run."""
+
+    list_display = ("__str__", "round", "name", "state", "has_effects", "started_at")
+    list_filter = ("state", "has_effects", "name")
+    ordering = ("-pk",)

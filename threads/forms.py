@@ -1,0 +1,81 @@
+"""What people send: messages, titles, and how they sign up."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
+from django.utils.formats import number_format
+from django.utils.translation import gettext_lazy as _
+
+from threads.models import LanguageModel, Thread
+
+LONGEST_MESSAGE = 100_000  # characters
+
+
+class MessageForm(forms.Form):
+    """A message, the model that shall answer, and the page's key for this sending."""
+
+    prompt = forms.CharField(strip=False, required=False)
+    model: forms.ModelChoiceField[LanguageModel] = forms.ModelChoiceField(
+        LanguageModel.objects.none(),
+        required=False,
+        error_messages={
+            "invalid_choice": _(
+                "This model is not offered any more. Choose another one."
+            )
+        },
+    )
+    key = forms.CharField(max_length=64, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        models = cast("forms.ModelChoiceField[LanguageModel]", self.fields["model"])
+        models.queryset = LanguageModel.objects.offered()
+
+    def clean_prompt(self) -> str:
+        """Require a message of a length that can be sent.
+
+        Browsers send line breaks as CR LF; they are counted and kept as one.
+        """
+        prompt: str = self.cleaned_data["prompt"].replace("\r\n", "\n")
+        if not prompt.strip():
+            raise forms.ValidationError(_("Write a message first."), code="empty")
+        if len(prompt) > LONGEST_MESSAGE:
+            raise forms.ValidationError(
+                _(
+                    "Your message has %(length)s characters; at most %(limit)s can be "
+                    "sent. Shorten it or send it in parts."
+                ),
+                code="too_long",
+                params={
+                    "length": number_format(len(prompt), force_grouping=True),
+                    "limit": number_format(LONGEST_MESSAGE, force_grouping=True),
+                },
+            )
+        return prompt.strip("\n")
+
+
+class TitleForm(forms.ModelForm[Thread]):
+    """A thread's title."""
+
+    class Meta:
+        model = Thread
+        fields = ["title"]
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password, with an error that says what to do."""
+
+    error_messages = {
+        "invalid_login": _("Name and password do not match. Check both and try again."),
+        "inactive": _("This account is switched off. Ask your operator."),
+    }
+
+
+class SignUpForm(BaseUserCreationForm[Any]):
+    """A new account."""
+
+    class Meta:
+        model = get_user_model()
+        fields = ("username",)

@@ -1,0 +1,22 @@
+"""Text and cells as HTML: one renderer, on the server, for page and socket."""
+
+from threads.rendering.cells import (
+    CellView,
+    cell_html,
+    composer_state_html,
+    foot_html,
+    thread_row_html,
+    view_of,
+)
+from threads.rendering.stream import MarkdownStream, render_text
+
+__all__ = [
+    "CellView",
+    "MarkdownStream",
+    "cell_html",
+    "composer_state_html",
+    "foot_html",
+    "render_text",
+    "thread_row_html",
+    "view_of",
+]

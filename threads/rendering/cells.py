@@ -1,0 +1,131 @@
+"""Cells, rows and the composer's button as HTML, from the page's own templates.
+
+Page and socket render through here, so a reload shows what was streamed. The
+caller activates the viewer's language first.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.template.loader import render_to_string
+
+from threads.models import Cell, JournalEntry, Round, Thread
+from threads.rendering.stream import MarkdownStream, render_text
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """What a page shows of a cell: closed blocks, then what is still growing.
+
+    Offsets count the characters of text and reasoning that this view has taken
+    in; `tail` may be shorter (see `MarkdownStream`, also for `revision`).
+    """
+
+    generation: int
+    offset: int
+    blocks: tuple[str, ...]
+    open_html: str = ""
+    tail: str = ""
+    tail_kind: str = "p"
+    tail_language: str = ""
+    reasoning: str = ""
+    reasoning_offset: int = 0
+    revision: int = 0
+
+
+def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:
+    """Show a cell from its row and, while it is streaming, its journal.
+
+    Of the journal the newest generation counts. A missing entry ends the text:
+    what comes after a gap is shown when the gap is filled.
+    """
+    if cell.status != Cell.Status.STREAMING:
+        return CellView(
+            generation=cell.text_generation,
+            offset=len(cell.text),
+            blocks=render_text(cell.text),
+            reasoning=cell.reasoning,
+            reasoning_offset=len(cell.reasoning),
+        )
+    rows = sorted(entries, key=lambda entry: entry.offset)
+    generation = max([cell.text_generation, *(row.generation for row in rows)])
+    text, reasoning = (
+        (cell.text, cell.reasoning) if generation == cell.text_generation else ("", "")
+    )
+    for row in rows:
+        if row.generation != generation:
+            continue
+        if row.part == JournalEntry.Part.TEXT and row.offset <= len(text):
+            text = text[: row.offset] + row.text
+        elif row.part == JournalEntry.Part.REASONING and row.offset <= len(reasoning):
+            reasoning = reasoning[: row.offset] + row.text
+    return streaming_view(generation, text, reasoning)
+
+
+def streaming_view(generation: int, text: str, reasoning: str) -> CellView:
+    """Show a text that goes on growing."""
+    stream = MarkdownStream()
+    stream.feed(text)
+    return CellView(
+        generation=generation,
+        offset=stream.length,
+        blocks=tuple(stream.blocks),
+        open_html=stream.open_html,
+        tail=stream.tail,
+        tail_kind=stream.tail_kind,
+        tail_language=stream.tail_language,
+        reasoning=reasoning,
+        reasoning_offset=len(reasoning),
+        revision=stream.revision,
+    )
+
+
+def cell_html(cell: Cell, view: CellView, *, swap: str = "") -> str:
+    """Render a whole cell; `swap` is its hx-swap-oob, for the socket."""
+    return render_to_string(
+        "threads/_cell.html", {"cell": cell, "view": view, "swap": swap}
+    )
+
+
+def foot_html(cell: Cell, *, swap: str = "") -> str:
+    """Render what stands under an answer: how it ended, and the small actions."""
+    return render_to_string("threads/_foot.html", {"cell": cell, "swap": swap})
+
+
+def composer_state_html(
+    thread: Thread | None, active_round: Round | None, *, swap: str = ""
+) -> str:
+    """Render the composer's button: Stop while a round is under way, else Send."""
+    return render_to_string(
+        "threads/_composer_state.html",
+        {"thread": thread, "active_round": active_round, "swap": swap},
+    )
+
+
+def with_states(threads: QuerySet[Thread]) -> QuerySet[Thread]:
+    """Annotate what a row tells: `is_running`, and `last_status` of its last answer."""
+    last_answer = (
+        Cell.objects.filter(
+            thread=OuterRef("pk"), is_current=True, role=Cell.Role.ASSISTANT
+        )
+        .order_by("-position")
+        .values("status")[:1]
+    )
+    active = Round.objects.filter(thread=OuterRef("pk"), state__in=Round.ACTIVE)
+    return threads.annotate(
+        is_running=Exists(active), last_status=Subquery(last_answer)
+    )
+
+
+def thread_row_html(thread: Thread, *, swap: str = "", is_current: bool = True) -> str:
+    """Render a thread's row in the list, its state read anew from the database.
+
+    `is_current` marks the row of the page it goes to; a thread's socket serves
+    pages of that thread.
+    """
+    row = with_states(Thread.objects.filter(pk=thread.pk)).first() or thread
+    return render_to_string(
+        "threads/_thread_row.html",
+        {"row": row, "current": row if is_current else None, "swap": swap},
+    )

@@ -1,0 +1,1 @@
+"""Pages: they read, check who asks, and leave the deciding to `threads.rounds`."""

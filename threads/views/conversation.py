@@ -1,0 +1,125 @@
+"""One thread: reading it, sending to it, stopping an answer."""
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from threads.core.snapshot import Position
+from threads.forms import MessageForm
+from threads.models import Cell, Round, Thread
+from threads.rendering import CellView, view_of
+from threads.rounds import engine
+from threads.rounds.hub import live_view
+from threads.views.listing import composer, sidebar
+from threads.views.sending import submit
+
+
+def own_thread(request: HttpRequest, thread_id: int) -> Thread:
+    """Return one of the person's threads; a stranger's does not exist for them.
+
+    Raises:
+        Http404: there is no such thread of theirs.
+    """
+    return get_object_or_404(Thread.objects.of(request.user), pk=thread_id)
+
+
+def active_round(thread: Thread) -> Round | None:
+    """Return the round under way in a thread."""
+    return Round.objects.filter(thread=thread, state__in=Round.ACTIVE).first()
+
+
+def shown(cell: Cell) -> CellView:
+    """Show a cell as it stands: what is being written here, else the database's."""
+    if cell.status != Cell.Status.STREAMING:
+        return view_of(cell)
+    return live_view(cell.pk) or view_of(cell, cell.journal.all())
+
+
+def page(
+    request: HttpRequest, thread: Thread, form: MessageForm | None = None
+) -> HttpResponse:
+    """Render a thread's page, with what was refused if something was."""
+    cells = thread.cells.shown().select_related("round__model")
+    context = {
+        **sidebar(request, current=thread),
+        **composer(thread, submitted=request.POST),
+        "thread": thread,
+        "form": form,
+        "cells": [(cell, shown(cell)) for cell in cells],
+        "active_round": active_round(thread),
+    }
+    return render(request, "threads/thread.html", context, status=422 if form else 200)
+
+
+@login_required
+@require_safe
+def thread(request: HttpRequest, thread_id: int) -> HttpResponse:
+    """Show a thread."""
+    return page(request, own_thread(request, thread_id))
+
+
+@login_required
+@require_POST
+def send(request: HttpRequest, thread_id: int) -> HttpResponse:
+    """Take a message and begin the round that answers it.
+
+    The script gets the new cells, to be put in place whether or not the socket
+    has brought them; a page without script is sent back to the thread.
+    """
+    target = own_thread(request, thread_id)
+    form = MessageForm(request.POST)
+    round_ = submit(target, form) if form.is_valid() else None
+    is_script = bool(getattr(request, "htmx", False))
+    if round_ is None:
+        if is_script:
+            return render(request, "threads/_refused.html", {"form": form}, status=422)
+        return page(request, target, form)
+    if not is_script:
+        return redirect(
+            f"{reverse('thread', args=[target.pk])}#cell-{round_.user_cell_id}"
+        )
+    cells = Cell.objects.filter(pk__in=[round_.user_cell_id, round_.answer_cell_id])
+    context = {
+        "thread": target,
+        "cells": [(cell, shown(cell)) for cell in cells.order_by("position")],
+        "active_round": active_round(target),
+    }
+    return render(request, "threads/_sent.html", context)
+
+
+@login_required
+@require_POST
+def stop(request: HttpRequest, thread_id: int) -> HttpResponse:
+    """Stop the answer under way; what this page had shown of it is kept."""
+    target = own_thread(request, thread_id)
+    under_way = active_round(target)
+    if under_way is not None:
+        async_to_sync(engine.stop)(under_way.pk, seen=position(request))
+    if getattr(request, "htmx", False):
+        return HttpResponse(status=204)
+    return redirect("thread", target.pk)
+
+
+def position(request: HttpRequest) -> Position | None:
+    """Read how far the page had shown the answer; None when it does not say."""
+    generation, offset = (
+        request.POST.get("generation", ""),
+        request.POST.get("offset", ""),
+    )
+    if not (generation.isdecimal() and offset.isdecimal()):
+        return None
+    if max(len(generation), len(offset)) > 9:
+        return None
+    return Position(int(generation), int(offset))
+
+
+@login_required
+@require_safe
+def cell_text(request: HttpRequest, thread_id: int, cell_id: int) -> HttpResponse:
+    """Return a cell's text as it was written, for copying."""
+    target = own_thread(request, thread_id)
+    cell = get_object_or_404(target.cells, pk=cell_id)
+    return HttpResponse(cell.text, content_type="text/plain; charset=utf-8")

@@ -1,0 +1,78 @@
+"""The home page: threads, a composer that makes a new one, the first steps."""
+
+from typing import Any, cast
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods
+
+from threads.forms import MessageForm
+from threads.models import LanguageModel, Round, Thread
+from threads.views.listing import composer, sidebar
+from threads.views.sending import submit
+
+FIRST_PROMPTS = (
+    _("Explain how a tide table is made, as if I had only ever seen the sea once."),
+    _("Plan three calm evenings of cooking for two, without meat, under an hour each."),
+    _("What should I check before I sign a lease for a flat in an old house?"),
+)
+# In the order in which the promises are best seen.
+TOUR = (
+    "practice/markdown",
+    "practice/reasoning",
+    "practice/stall",
+    "practice/truncate",
+    "practice/cut-once",
+    "practice/error-chunk",
+    "practice/tool-then-fault",
+    "practice/blocked",
+    "practice/slow",
+    "practice/rate-limited",
+)
+
+
+def tour() -> dict[str, list[LanguageModel]]:
+    """Return the practice models to show first, and the others."""
+    offered = {
+        model.wire_id: model
+        for model in LanguageModel.objects.offered().filter(gateway__is_practice=True)
+    }
+    return {
+        "tour": [offered.pop(wire_id) for wire_id in TOUR if wire_id in offered],
+        "tour_more": list(offered.values()),
+    }
+
+
+def begin(request: HttpRequest, form: MessageForm) -> Thread:
+    """Make a thread of a message; the same sending finds the thread it made."""
+    key = form.cleaned_data["key"]
+    earlier = Round.objects.filter(
+        thread__owner_id=request.user.pk, submission_key=key
+    ).select_related("thread")
+    if key and (known := earlier.first()):
+        return known.thread
+    owner_id = cast("int", request.user.pk)
+    thread = Thread.objects.create(owner_id=owner_id, model=form.cleaned_data["model"])
+    submit(thread, form)
+    return thread
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the threads; a posted message begins a new one."""
+    form = MessageForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        return redirect("thread", begin(request, form).pk)
+    context: dict[str, Any] = {
+        **sidebar(request),
+        **composer(submitted=request.POST),
+        **tour(),
+        "form": form,
+        "first_prompts": FIRST_PROMPTS,
+    }
+    return render(
+        request, "threads/home.html", context, status=422 if form.errors else 200
+    )

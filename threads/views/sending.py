@@ -1,0 +1,40 @@
+"""From a posted message to a round that runs."""
+
+from asgiref.sync import async_to_sync
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from threads.forms import MessageForm
+from threads.models import LanguageModel, Round, Thread
+from threads.rounds import engine, ledger
+
+
+def submit(thread: Thread, form: MessageForm) -> Round | None:
+    """Open a round for a valid form and set it going.
+
+    Returns None, with the reason among the form's errors, while another round of
+    the thread is under way. The thread remembers the model.
+    """
+    model: LanguageModel | None = form.cleaned_data["model"] or thread.model
+    try:
+        round_ = ledger.open_round(
+            thread=thread,
+            prompt=form.cleaned_data["prompt"],
+            model=model,
+            model_requested=model.wire_id if model else "",
+            locale=get_language() or "en",
+            attended=True,
+            agent=thread.agent,
+            submission_key=form.cleaned_data["key"] or None,
+        )
+    except ledger.ThreadBusyError:
+        form.add_error(
+            "prompt",
+            _("The model is still answering. Your message is kept; send it then."),
+        )
+        return None
+    if model and model.pk != thread.model_id:
+        Thread.objects.filter(pk=thread.pk).update(model=model)
+    # Every write is committed here: open_round's transaction is its own.
+    async_to_sync(engine.start)(round_.pk)
+    return round_
