@@ -225,9 +225,9 @@ def not_a_stream(_: Ask) -> Play:
 def cut_once(ask: Ask) -> Play:
     if ask.turn:
         text = (
-            "This is the second try, and this time the answer is whole. The text that "
-            "you saw before was cut, so it was withdrawn and I was asked again. I am a "
-            f'practice model, and you wrote "{opening_of(ask)}".'
+            "This is the second try, and this time the answer is whole. The first one "
+            "was cut off in the middle of a sentence. I am a practice model, and you "
+            f'wrote "{opening_of(ask)}".'
         )
         return Say(text), NextTurn(0), Finish("stop")
     warning = (
@@ -240,7 +240,7 @@ def cut_once(ask: Ask) -> Play:
 def cut_always(ask: Ask) -> Play:
     warning = (
         "Whenever I am asked, my answer is cut off at this point. Asking again does not "
-        "help, and after a few tries the site should say so and keep what I wro"
+        "help; the site says that I was cut off, and keeps what I wro"
     )
     return _half(ask, warning), Abort(reset=False)
 
@@ -249,9 +249,8 @@ def flaky_start(ask: Ask) -> Play:
     if not ask.turn:
         return NextTurn(1), Fail(503, "The practice model is just waking up.")
     text = (
-        "The first try failed before a single word had come, so the site asked again by "
-        "itself, and you are reading the second try. I am a practice model, and you "
-        f'wrote "{opening_of(ask)}".'
+        "The first try failed before a single word had come; you are reading the "
+        f'second. I am a practice model, and you wrote "{opening_of(ask)}".'
     )
     return Say(text), NextTurn(0), Finish("stop")
 

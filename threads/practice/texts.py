@@ -76,7 +76,7 @@ python manage.py ask --model practice/steady "Why do streams end badly?"
 
 ### What to try next
 
-- Choose `practice/cut-once` and watch a text being withdrawn and written anew.
+- Choose `practice/truncate` and read what stands under an answer that was cut.
 - Choose `practice/tools` to see two tools run side by side.
 
 That is all there is on this page.\
