@@ -22,11 +22,8 @@ from threads.gateway.client import Endpoint
 KEY = "sk-canary-key-4711"
 PROMPT = "canary-prompt"
 
-QUICK = CallBounds(first_data_seconds=0.3, idle_seconds=0.3)
-"""For calls that are to stall."""
-
 PATIENT = CallBounds(first_data_seconds=30, idle_seconds=30)
-"""For calls that are not."""
+"""For calls that are not to stall."""
 
 
 @dataclass(frozen=True, slots=True)

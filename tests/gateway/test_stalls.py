@@ -18,7 +18,6 @@ from tests.fakegateway import (
 from tests.fakescript import Step
 from tests.gateway.calling import (
     PATIENT,
-    QUICK,
     answered,
     called,
     request_to,
@@ -55,7 +54,9 @@ BEFORE_DATA = {
 async def test_a_gateway_that_never_starts_has_stalled(
     gateway: FakeGateway, script: Script
 ) -> None:
-    called = await answered(gateway, script, bounds=QUICK)
+    bounds = CallBounds(first_data_seconds=0.3, idle_seconds=30)
+
+    called = await answered(gateway, script, bounds=bounds)
 
     assert called.verdict.code == "stalled_before_start"
     assert called.verdict.ending is Ending.STALLED

@@ -15,32 +15,31 @@ def filtered(*pieces: bytes) -> tuple[bytes, Observed]:
     return out + wire.finish(), observed
 
 
-@pytest.mark.parametrize(
-    ("body", "frames"),
-    [
-        (b"data: 1\n\n", [("", b"1")]),
-        (b"data:1\n\n", [("", b"1")]),
-        (b"data:  1\n\n", [("", b" 1")]),
-        (b"data: 1\r\n\r\n", [("", b"1")]),
-        (b"data: 1\r\r", [("", b"1")]),
-        (b"data: 1\r\n\n", [("", b"1")]),
-        (b"\xef\xbb\xbfdata: 1\n\n", [("", b"1")]),
-        (b"data: 1\ndata: 2\n\n", [("", b"1\n2")]),
-        (b"event: error\ndata: 1\n\ndata: 2\n\n", [("error", b"1"), ("", b"2")]),
-        (b"event: ping\n\ndata: 1\n\n", [("", b"1")]),
-        (b"id: 7\nretry: 5\ndata: 1\n\n", [("", b"1")]),
-        (b": hello\n\ndata: 1\n\n", [("", b"1")]),
-        (b"data: 1\n: hello\ndata: 2\n\n", [("", b"1\n2")]),
-        (b"\n\n\ndata: 1\n\n\n", [("", b"1")]),
-        (b"data:\n\ndata: \n\ndata\n\n", []),
-        (b"data: 1\n", []),
-        (b"data: 1", []),
-        (b"", []),
-        (b"data: 1\n\ndata: [DONE]\n\ndata: 2\n\n", [("", b"1")]),
-        (b"data: a\xe2\x80\xa8b\x0bc\x85d\n\n", [("", b"a\xe2\x80\xa8b\x0bc\x85d")]),
-    ],
-    ids=repr,
-)
+BODIES: list[tuple[bytes, list[tuple[str, bytes]]]] = [
+    (b"data: 1\n\n", [("", b"1")]),
+    (b"data:1\n\n", [("", b"1")]),
+    (b"data:  1\n\n", [("", b" 1")]),
+    (b"data: 1\r\n\r\n", [("", b"1")]),
+    (b"data: 1\r\r", [("", b"1")]),
+    (b"data: 1\r\n\n", [("", b"1")]),
+    (b"\xef\xbb\xbfdata: 1\n\n", [("", b"1")]),
+    (b"data: 1\ndata: 2\n\n", [("", b"1\n2")]),
+    (b"event: error\ndata: 1\n\ndata: 2\n\n", [("error", b"1"), ("", b"2")]),
+    (b"event: ping\n\ndata: 1\n\n", [("", b"1")]),
+    (b"id: 7\nretry: 5\ndata: 1\n\n", [("", b"1")]),
+    (b": hello\n\ndata: 1\n\n", [("", b"1")]),
+    (b"data: 1\n: hello\ndata: 2\n\n", [("", b"1\n2")]),
+    (b"\n\n\ndata: 1\n\n\n", [("", b"1")]),
+    (b"data:\n\ndata: \n\ndata\n\n", []),
+    (b"data: 1\n", []),
+    (b"data: 1", []),
+    (b"", []),
+    (b"data: 1\n\ndata: [DONE]\n\ndata: 2\n\n", [("", b"1")]),
+    (b"data: a\xe2\x80\xa8b\x0bc\x85d\n\n", [("", b"a\xe2\x80\xa8b\x0bc\x85d")]),
+]
+
+
+@pytest.mark.parametrize(("body", "frames"), BODIES, ids=repr)
 def test_frames_are_what_the_specification_calls_events(
     body: bytes, frames: list[tuple[str, bytes]]
 ) -> None:
@@ -53,6 +52,11 @@ def test_frames_are_what_the_specification_calls_events(
         b"".join(b"data: " + line + b"\n" for line in data.split(b"\n")) + b"\n"
         for _, data in frames
     )
+
+
+@pytest.mark.parametrize("body", [body for body, _ in BODIES], ids=repr)
+def test_a_body_may_come_byte_by_byte(body: bytes) -> None:
+    assert filtered(*(body[i : i + 1] for i in range(len(body)))) == filtered(body)
 
 
 @pytest.mark.parametrize("done", [b"[DONE]", b" [DONE] ", b"[done]", b"[DONE] bye"])

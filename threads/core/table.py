@@ -187,9 +187,7 @@ WORDINGS = (
         "key_forbidden", (403,),
         r"key limit", r"\bkey\b.{0,80}exceeded", r"organization.{0,20}hold", r"insufficient permissions",
     ),
-    _wording(
-        "budget_exceeded", (402, 429), r"budget .{0,40}exceeded", r"spending budget",
-    ),
+    _wording("budget_exceeded", (402, 429), r"budget .{0,40}exceeded", r"spending budget"),
     _wording(
         "quota_exhausted", (None, 402, 403, 429),
         r"insufficient .{0,20}(?:balance|credit|quota)", r"exceeded your current quota", r"(?:can|could) only afford",

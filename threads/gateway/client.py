@@ -90,7 +90,7 @@ class GatewayClient:
             transport=TappedTransport(keepalive_connections=50),
             timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
             trust_env=False,
-            follow_redirects=True,
+            follow_redirects=False,
             headers={"accept-encoding": "identity"},
         )
 
