@@ -240,7 +240,7 @@ def cut_once(ask: Ask) -> Play:
 def cut_always(ask: Ask) -> Play:
     warning = (
         "Whenever I am asked, my answer is cut off at this point. Asking again does not "
-        "help; the site says that I was cut off, and keeps what I wro"
+        "help. The site should say that I was cut off, and keep what I wro"
     )
     return _half(ask, warning), Abort(reset=False)
 
