@@ -159,18 +159,21 @@ class ThreadConsumer(AsyncWebsocketConsumer):
                 self.watcher.wake.clear()
                 # Until its hello nothing is known of the page.
                 if self.position is not None and not self._is_too_far_ahead():
-                    await self._send_lack(self.watcher)
+                    await self._send_lack(self.watcher, self.position)
         except Exception:
             # The page opens a new socket, and with it a new chance.
             logger.exception("Socket of thread %s failed", self.thread_id)
             await self.close(FAILED)
 
-    async def _send_lack(self, watcher: Watcher) -> None:
+    async def _send_lack(self, watcher: Watcher, position: int) -> None:
         self._take_up_resyncs(watcher)
         for frame in watcher.frames():
             await self._send(frame)
         await self._send_notes(watcher)
         if not self.lack:
+            return
+        if not await self._is_signed_in():
+            await self.close(SIGNED_OUT)
             return
         lack, self.lack = self.lack, pages.Lack()
         for cell_id in lack.ended:
@@ -178,12 +181,12 @@ class ThreadConsumer(AsyncWebsocketConsumer):
             if live is not None and page == live.published.shown:
                 lack.ended[cell_id] = live.position
         reading = await database_sync_to_async(pages.read)(
-            self.thread_id, self.user_id, position=self.position or 0, lack=lack
+            self.thread_id, self.user_id, position=position, lack=lack
         )
         if reading is None:
             await self.close(NOT_FOUND)
             return
-        self.position = reading.position
+        self.position = max(position, reading.position)
         for message in reading.messages:
             await self._send(message)
         watcher.shown |= reading.shown
@@ -208,7 +211,7 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         self.resyncs.clear()
 
     async def _send_notes(self, watcher: Watcher) -> None:
-        for cell_id, live in watcher.cells.items():
+        for cell_id, live in list(watcher.cells.items()):
             words = note(live) if cell_id in watcher.shown else ""
             if words != self.notes.get(cell_id, ""):
                 self.notes[cell_id] = words
@@ -225,6 +228,14 @@ class ThreadConsumer(AsyncWebsocketConsumer):
 
     def _is_too_far_ahead(self) -> bool:
         return self.acks and self.sent - self.acked > MOST_AHEAD
+
+    async def _is_signed_in(self) -> bool:
+        """Tell whether the session that opened the socket still stands."""
+        session = self.scope.get("session")
+        key = getattr(session, "session_key", None)
+        if session is None or key is None:
+            return True
+        return bool(await database_sync_to_async(session.exists)(key))
 
     async def _is_owner(self) -> bool:
         threads = Thread.objects.filter(

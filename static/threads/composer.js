@@ -94,7 +94,7 @@ function installSending(form, area, key, onSent) {
       refuse(form.dataset.unreachable);
     } else if (xhr.status === 422) {
       area.focus();
-    } else if (!successful || !xhr.responseURL.endsWith(form.getAttribute("action"))) {
+    } else if (!successful || new URL(xhr.responseURL).pathname !== form.getAttribute("action")) {
       // Also the sign-in page, to which a session that ended is sent.
       refuse(form.dataset.failed);
     } else {

@@ -12,5 +12,10 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (target && event.detail.successful) document.querySelector(target)?.remove();
 });
 
+// The list starts where the thread that is read stands in it.
+const list = document.querySelector(".sidebar-list");
+const current = list?.querySelector("[aria-current]");
+if (current) list.scrollTop = current.offsetTop - list.offsetTop - list.clientHeight / 2;
+
 // A thread's page installs its own composer, with what sending moves there.
 if (!document.getElementById("thread")) installComposer();

@@ -169,3 +169,18 @@ async def test_a_stranger_can_neither_send_to_nor_stop_a_thread(
 
     assert (sent, stopped) == (404, 404)
     assert await Cell.objects.acount() == 0
+
+
+async def test_a_tab_that_was_signed_out_elsewhere_follows_no_further(
+    site: Site, alice: User, thread: Thread, steady: LanguageModel
+) -> None:
+    page = await page_of(site, alice, thread)
+    async with loopback_client(base_url=site.url) as client:
+        await client.post("/sign-out/", headers=page.headers)
+
+    await send(site, thread, steady, "Is she still there?")
+    with pytest.raises(ConnectionClosedError):
+        await page.read_until(lambda: False)
+
+    assert page.wire.close_code == 4401
+    assert not any("Is she" in text for text in page.texts)

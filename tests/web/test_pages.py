@@ -1,12 +1,11 @@
 """Pages: who sees what, and what a person can do from them without a script."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from threads.models import Cell, LanguageModel, Thread
 from threads.views.listing import MOST_ROWS, grouped
@@ -124,14 +123,8 @@ def test_a_page_carries_no_inline_script_or_style(
 def test_threads_are_grouped_by_day() -> None:
     today = date(2026, 3, 1)
     ages = [0, 0, 1, 2, 400]
-    threads = [
-        Thread(
-            updated_at=timezone.make_aware(
-                timezone.datetime(2026, 3, 1, 12) - timedelta(days=age)
-            )
-        )
-        for age in ages
-    ]
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    threads = [Thread(updated_at=noon - timedelta(days=age)) for age in ages]
 
     groups = grouped(threads, today)
 

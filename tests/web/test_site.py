@@ -73,9 +73,7 @@ def test_a_site_is_closed_to_new_accounts_by_default(client: Client) -> None:
     assert reverse("sign-up") not in client.get(reverse("sign-in")).content.decode()
 
 
-def test_an_open_site_takes_new_accounts(
-    client: Client, settings: Settings
-) -> None:
+def test_an_open_site_takes_new_accounts(client: Client, settings: Settings) -> None:
     settings.SIGN_UP_OPEN = True
     fields = {"username": "carol", "password1": "a-long-word-7", "password2": "other"}
 

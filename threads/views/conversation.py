@@ -5,7 +5,11 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from threads.core.snapshot import Position
 from threads.forms import MessageForm
@@ -62,7 +66,7 @@ def thread(request: HttpRequest, thread_id: int) -> HttpResponse:
 
 
 @login_required
-@require_POST
+@require_http_methods(["GET", "POST"])
 def send(request: HttpRequest, thread_id: int) -> HttpResponse:
     """Take a message and begin the round that answers it.
 
@@ -70,6 +74,9 @@ def send(request: HttpRequest, thread_id: int) -> HttpResponse:
     has brought them; a page without script is sent back to the thread.
     """
     target = own_thread(request, thread_id)
+    if request.method == "GET":
+        # Signing in again, after a session ended, leads here.
+        return redirect("thread", target.pk)
     form = MessageForm(request.POST)
     round_ = submit(target, form) if form.is_valid() else None
     is_script = bool(getattr(request, "htmx", False))

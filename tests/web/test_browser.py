@@ -1,0 +1,295 @@
+"""The page's script in a real browser: frames, sending, reading, accessibility."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect, sync_playwright
+
+from tests.conftest import Site, model_now
+from threads.models import Cell, LanguageModel, Round, Thread
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--disable-dev-shm-usage"),
+)
+ACCESSIBLE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # Playwright's loop runs in this thread; Django must still talk to the database.
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site, alice: User) -> Iterator[Page]:
+    """Alice's browser; whatever goes wrong in it fails the test."""
+    problems: list[str] = []
+    context = browser.new_context(base_url=site.url)
+    for part in site.sign_in(alice)["Cookie"].split("; "):
+        name, value = part.split("=")
+        context.add_cookies([{"name": name, "value": value, "url": site.url}])
+    page = context.new_page()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on(
+        "console",
+        lambda said: problems.append(said.text) if said.type == "error" else None,
+    )
+    yield page
+    context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def answering(thread: Thread) -> Cell:
+    """An answer under way that nobody writes: the test plays the socket."""
+    question = Cell.objects.create(thread=thread, position=0, role="user", text="Q")
+    answer = Cell.objects.create(
+        thread=thread,
+        position=1,
+        role="assistant",
+        question=question,
+        status="streaming",
+    )
+    Round.objects.create(
+        thread=thread,
+        user_cell=question,
+        answer_cell=answer,
+        model_requested="m",
+        locale="en",
+    )
+    return answer
+
+
+class Wire:
+    """The server's end of a page's socket."""
+
+    def __init__(self, page: Page, cell: Cell) -> None:
+        self.cell = cell
+        self.routes: list[WebSocketRoute] = []
+        self.heard: list[dict[str, object]] = []
+        page.route_web_socket(re.compile("/ws/threads/"), self._accept)
+
+    def _accept(self, route: WebSocketRoute) -> None:
+        self.routes.append(route)
+        route.on_message(lambda said: self.heard.append(json.loads(said)))
+
+    def say(self, **frame: object) -> None:
+        self.routes[-1].send(json.dumps({"c": self.cell.pk, **frame}))
+
+
+@pytest.fixture
+def wire(page: Page, answering: Cell) -> Wire:
+    wire = Wire(page, answering)
+    page.goto(f"/threads/{answering.thread_id}/")
+    page.wait_for_function("() => document.querySelector('.tail')")
+    while not wire.heard:
+        page.wait_for_timeout(20)
+    return wire
+
+
+def test_a_page_says_where_it_stands_whenever_its_socket_opens(
+    page: Page, wire: Wire
+) -> None:
+    cell = str(wire.cell.pk)
+    assert wire.heard == [
+        {"type": "hello", "position": 1, "cells": {cell: [0, 0, 0, 0]}}
+    ]
+
+    wire.say(g=0, n=9, k=0, b=["<p>One</p>"], d="p", t="Two")
+    expect(page.locator(".tail")).to_have_text("Two")
+    wire.routes[-1].close(code=1001)
+    while len(wire.heard) < 2:
+        page.wait_for_timeout(20)
+
+    assert wire.heard[-1]["cells"] == {cell: [0, 1, 9, 0]}
+
+
+def test_text_that_grows_is_formatted_and_never_read_as_html(
+    page: Page, wire: Wire
+) -> None:
+    wire.say(g=0, o=0, n=9, t="A **bol")
+    wire.say(g=0, o=9, n=40, t="d** word, <img src=x onerror=y> and [a](http://b")
+
+    tail = page.locator(".tail")
+    expect(tail.locator("strong")).to_have_text("bold")
+    expect(tail.locator(".link")).to_have_text("a")
+    expect(tail).to_contain_text("<img src=x onerror=y>")
+    assert tail.locator("a, img").count() == 0
+
+
+def test_a_frame_out_of_order_is_asked_for_again_and_not_shown(
+    page: Page, wire: Wire
+) -> None:
+    wire.say(g=0, o=0, n=5, t="Hello")
+    wire.say(g=0, o=7, n=9, t="WRONG")
+    wire.say(g=0, n=9, k=3, b=["<p>WRONG</p>"], d="p", t="")
+    while len(wire.heard) < 3:
+        page.wait_for_timeout(20)
+
+    resync = {"type": "resync", "cell": wire.cell.pk}
+    assert wire.heard[1:] == [resync, resync]
+    expect(page.locator(".answer-text")).to_have_text("Hello")
+
+
+def test_a_withdrawal_empties_the_answer_and_says_so(page: Page, wire: Wire) -> None:
+    wire.say(g=0, n=20, k=0, b=["<p>Closed</p>"], d="p", t="open", r="hm", ro=0, rn=2)
+    expect(page.locator(".block")).to_have_text("Closed")
+
+    wire.say(g=1, n=0, k=0, b=[], d="p", t="")
+    wire.say(g=0, o=20, n=24, t="LATE")
+
+    expect(page.locator(".answer-text")).to_have_text("")
+    expect(page.locator(".note")).to_contain_text("withdrawn")
+    expect(page.locator("#status")).to_contain_text("withdrawn")
+    wire.say(g=1, o=0, n=3, t="New")
+    expect(page.locator(".answer-text")).to_have_text("New")
+    expect(page.locator(".note")).to_be_hidden()
+
+
+def test_cells_that_come_twice_are_shown_once(page: Page, wire: Wire) -> None:
+    twice = (
+        '<div hx-swap-oob="beforeend:#cells">'
+        f'<article class="cell" id="cell-{wire.cell.pk}">AGAIN</article>'
+        '<article class="cell cell-user" id="cell-999" data-position="2">New</article>'
+        "</div>"
+    )
+
+    for _ in range(2):
+        wire.routes[-1].send(twice)
+
+    expect(page.locator("#cell-999")).to_have_count(1)
+    expect(page.locator("#cells")).not_to_contain_text("AGAIN")
+
+
+def test_a_lost_connection_is_said_quietly(page: Page, wire: Wire) -> None:
+    wire.routes[-1].close(code=4404)
+
+    expect(page.locator("#connection")).to_contain_text("no longer connected")
+
+
+def test_the_reader_is_not_moved_while_they_read(page: Page, wire: Wire) -> None:
+    long = "".join(f"<p>Paragraph {number}</p>" for number in range(80))
+    wire.say(g=0, n=100, k=0, b=[long], d="p", t="The end")
+    page.wait_for_function("() => scrollY > 500")
+
+    page.evaluate("scrollTo(0, 100)")
+    page.wait_for_function("() => scrollY === 100")
+    wire.say(g=0, o=100, n=200, t=" and more" * 200)
+
+    expect(page.locator("#jump")).to_be_visible()
+    assert page.evaluate("scrollY") == 100
+    page.locator("#jump").click()
+    expect(page.locator("#jump")).to_be_hidden()
+
+
+def test_a_message_is_answered_and_a_reload_shows_the_same(
+    page: Page, practice_url: str
+) -> None:
+    model_now("practice/markdown", practice_url)
+    page.goto("/")
+    page.locator("#composer-text").fill("One")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("Two")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/threads/\d+/"))
+    expect(page.locator(".message")).to_have_text("One\nTwo")
+    expect(page.locator('.foot[data-status="done"]')).to_be_attached()
+
+    page.locator("#composer-text").fill("Again")
+    page.locator(".send").click()
+    expect(page.locator('.foot[data-status="done"]')).to_have_count(2, timeout=15_000)
+
+    expect(page.locator("#composer-text")).to_have_value("")
+    expect(page.locator("#status")).to_have_text("The answer is complete.")
+    shown = page.locator("#cells").inner_text()
+    page.reload()
+    assert page.locator("#cells").inner_text() == shown
+
+
+def test_a_draft_survives_a_reload(page: Page, thread: Thread) -> None:
+    page.goto(f"/threads/{thread.pk}/")
+    page.locator("#composer-text").fill("Not yet sent")
+
+    page.reload()
+
+    expect(page.locator("#composer-text")).to_have_value("Not yet sent")
+
+
+def test_a_message_survives_a_session_that_ended(page: Page, thread: Thread) -> None:
+    page.goto(f"/threads/{thread.pk}/")
+    page.context.clear_cookies(name="sessionid")
+    page.locator("#composer-text").fill("Do not lose me")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#composer-error")).to_contain_text("was not sent")
+    expect(page.locator("#composer-text")).to_have_value("Do not lose me")
+
+
+def test_a_message_waits_while_the_model_answers(page: Page, wire: Wire) -> None:
+    page.locator("#composer-text").fill("Next")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#composer-error")).to_contain_text("still answering")
+    expect(page.locator("#composer-text")).to_have_value("Next")
+
+
+def test_the_drawer_opens_by_keyboard_and_gives_the_focus_back(
+    page: Page, thread: Thread
+) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"/threads/{thread.pk}/")
+    opener = page.locator(".drawer-button")
+    expect(page.locator("#threads")).to_be_hidden()
+
+    opener.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".drawer-close")).to_be_focused()
+    page.keyboard.press("Escape")
+
+    expect(page.locator("#threads")).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_pages_are_accessible_and_fit(
+    page: Page, answering: Cell, steady: LanguageModel, scheme: str, width: int
+) -> None:
+    Cell.objects.filter(pk=answering.pk).update(
+        status="error",
+        ending="truncated",
+        code="truncated",
+        text="# T\n\n- a\n\n```py\nx = 1  # c\n```\n\n|a|b|\n|-|-|\n|1|2|\n\n> q [l](http://b)",
+        reasoning="Hm.",
+        sentence="It was cut.",
+        provider_reason="overloaded",
+        request_id="req_" + "8f" * 30,
+    )
+    Round.objects.update(
+        state="error", ending="truncated", code="x", ended_at="2026-01-01T00:00Z"
+    )
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": width, "height": 800})
+
+    for path in ("/", f"/threads/{answering.thread_id}/", "/search/?q=Q"):
+        page.goto(path)
+        found = Axe().run(page, options=ACCESSIBLE).response["violations"]
+        assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,140 @@
+"""The one terminal write of a round and its cell."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from threads.core.faults import WHOLE, Condition, Ending, Verdict
+from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
+from threads.rounds import folding
+from threads.sentences import sentence
+
+logger = logging.getLogger(__name__)
+
+STOPPED = Verdict(code="stopped", ending=Ending.STOPPED, condition=Condition.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a round ended. The text is not here: it is in the journal."""
+
+    verdict: Verdict
+    params: Mapping[str, str] = field(default_factory=dict)
+    model_served: str = ""
+    request_id: str = ""
+    reasoning_ms: int | None = None
+
+
+def finish_round(
+    round_id: int,
+    outcome: Outcome,
+    *,
+    leaving: str = Round.State.RUNNING,
+    worker: str | None = None,
+    ended_at: datetime | None = None,
+) -> bool:
+    """End a round: the one terminal write, of round and cell together.
+
+    It takes place only while the round is in the state `leaving` and, if given,
+    held by `worker`; whoever comes second changes nothing, leaves
+    TERMINAL_WRITE_LOST in the log and gets False. The stop marker wins over
+    every other outcome. The answer's text is what the journal holds.
+    """
+    round_ = (
+        Round.objects.filter(pk=round_id).select_related("answer_cell", "model").first()
+    )
+    if round_ is None:
+        logger.warning(
+            "TERMINAL_WRITE_LOST round=%s code=%s", round_id, outcome.verdict.code
+        )
+        return False
+    params = {"model": _model_name(round_), **outcome.verdict.params, **outcome.params}
+    outcome = replace(outcome, params=params)
+    text = _sentence(outcome, round_.locale)
+    with transaction.atomic():
+        held = Round.objects.select_for_update().filter(pk=round_id, state=leaving)
+        if worker is not None:
+            held = held.filter(worker=worker)
+        stopped = held.exclude(stop_requested_at=None).exists()
+        if stopped:
+            outcome, text = _stopped(outcome), ""
+        verdict, now = outcome.verdict, ended_at or timezone.now()
+        won = held.update(
+            state=_state(verdict),
+            ending=verdict.ending.value,
+            code=verdict.code,
+            model_served=outcome.model_served,
+            ended_at=now,
+        )
+        if won:
+            _end_cell(round_.answer_cell, outcome, text, now)
+            _end_tool_runs(round_id, now)
+            Thread.objects.filter(pk=round_.thread_id).update(updated_at=now)
+    if not won:
+        logger.warning(
+            "TERMINAL_WRITE_LOST round=%s code=%s", round_id, outcome.verdict.code
+        )
+    return bool(won)
+
+
+def _sentence(outcome: Outcome, locale: str) -> str:
+    """Render the sentence that is frozen with the round.
+
+    A mistake in a catalogue row must not keep a round from ending.
+    """
+    verdict = outcome.verdict
+    if not verdict.sentence_key:
+        return ""
+    try:
+        return sentence(verdict.sentence_key, outcome.params, locale)
+    except Exception:
+        logger.exception("Sentence %s cannot be written", verdict.sentence_key)
+        return ""
+
+
+def _stopped(outcome: Outcome) -> Outcome:
+    return replace(outcome, verdict=STOPPED, params={})
+
+
+def _model_name(round_: Round) -> str:
+    return round_.model.name if round_.model is not None else round_.model_requested
+
+
+def _state(verdict: Verdict) -> Round.State:
+    if verdict.ending == Ending.STOPPED:
+        return Round.State.STOPPED
+    return Round.State.DONE if verdict.ending in WHOLE else Round.State.ERROR
+
+
+def _end_cell(cell: Cell, outcome: Outcome, text: str, now: datetime) -> None:
+    verdict = outcome.verdict
+    folded = folding.fold(cell)
+    Cell.objects.filter(pk=cell.pk, status=Cell.Status.STREAMING).update(
+        status=_state(verdict).value,
+        text=folded.text,
+        text_generation=folded.generation,
+        reasoning=folded.reasoning,
+        reasoning_ms=outcome.reasoning_ms,
+        ending=verdict.ending.value,
+        code=verdict.code,
+        condition="" if verdict.ending in WHOLE else verdict.condition.value,
+        transient=verdict.transient,
+        sentence_key=verdict.sentence_key,
+        sentence_params=dict(outcome.params) if verdict.sentence_key else {},
+        sentence=text,
+        provider_reason=verdict.provider_reason[:400],
+        request_id=outcome.request_id[:200],
+        ended_at=now,
+    )
+    JournalEntry.objects.filter(cell=cell).delete()
+
+
+def _end_tool_runs(round_id: int, now: datetime) -> None:
+    """Nobody will learn what became of a tool that still runs (requirement F6)."""
+    ToolRun.objects.filter(round_id=round_id, state=ToolRun.State.RUNNING).update(
+        state=ToolRun.State.UNKNOWN, ended_at=now
+    )
