@@ -8,7 +8,6 @@ error with a hint, so that a typing mistake never ends in a traceback.
 import os
 import secrets
 from pathlib import Path
-from tempfile import gettempdir
 
 import dj_database_url
 import django_stubs_ext
@@ -123,10 +122,6 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
-    }
-    # A file, since several threads share it; its own, since runs may overlap.
-    DATABASES["default"]["TEST"] = {
-        "NAME": Path(gettempdir()) / f"chatsite-test-{os.getpid()}.sqlite3"
     }
 
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}

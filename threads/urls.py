@@ -26,6 +26,7 @@ urlpatterns: list[URLPattern] = [
         "sign-in/<str:uidb64>/<str:token>/", accounts.sign_in_link, name="sign-in-link"
     ),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
+    path("password/", accounts.password, name="password"),
     path("sign-up/", accounts.sign_up, name="sign-up"),
     path("set-language/", set_language, name="set-language"),
     path("set-theme/", site.set_theme, name="set-theme"),

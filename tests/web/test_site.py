@@ -3,6 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
+from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
@@ -92,6 +93,41 @@ def test_a_sign_in_link_works_once(client: Client, alice: User) -> None:
     assert client.post(link)["Location"] == "/"
     assert client.get("/").status_code == 200
     assert Client().post(link).status_code == 410
+
+
+def test_who_came_by_a_link_sets_a_password_and_signs_in_with_it(
+    client: Client, db: None
+) -> None:
+    person = User.objects.create(username="carol")
+    person.set_unusable_password()
+    person.save()
+    client.post(link_of(person))
+
+    page = client.get(reverse("password"))
+    response = client.post(
+        reverse("password"),
+        {"new_password1": "seven-quiet-rivers", "new_password2": "seven-quiet-rivers"},
+    )
+
+    assert "old_password" not in page.content.decode()
+    assert "is set" in response.content.decode()
+    assert client.get(reverse("home")).status_code == 200
+    assert Client().login(
+        request=HttpRequest(), username="carol", password="seven-quiet-rivers"
+    )
+
+
+def test_changing_a_password_asks_for_the_old_one(client: Client, alice: User) -> None:
+    client.force_login(alice)
+
+    response = client.post(
+        reverse("password"),
+        {"new_password1": "seven-quiet-rivers", "new_password2": "seven-quiet-rivers"},
+    )
+
+    assert "is set" not in response.content.decode()
+    alice.refresh_from_db()
+    assert alice.check_password("wonderland")
 
 
 @pytest.mark.parametrize("path", ["/sign-in/AA/x-y/", "/sign-in/_____/x/"])

@@ -1,10 +1,13 @@
 """Signing in, up and out, and the one-time link of a first run."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
-from django.contrib.auth import get_user_model, login
+from django.contrib.auth import get_user_model, login, update_session_auth_hash
 from django.contrib.auth import views as auth_views
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -27,6 +30,30 @@ class SignIn(auth_views.LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Tell the page whether people may make accounts."""
         return super().get_context_data(**kwargs, sign_up_open=settings.SIGN_UP_OPEN)
+
+
+@sensitive_post_parameters()
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def password(request: HttpRequest) -> HttpResponse:
+    """Set a password, or change it; the session goes on.
+
+    Who came by a one-time link has none yet and is not asked for the old one.
+    """
+    user = cast("User", request.user)
+    form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
+    form = form_class(user, request.POST if request.method == "POST" else None)
+    is_set = request.method == "POST" and form.is_valid()
+    if is_set:
+        form.save()
+        update_session_auth_hash(request, user)
+    return render(
+        request,
+        "registration/password.html",
+        {"form": form, "is_set": is_set},
+        status=422 if form.errors else 200,
+    )
 
 
 @sensitive_post_parameters("password1", "password2")
