@@ -16,6 +16,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.utils import translation
 
 from tests.fakegateway import FakeGateway
 from threads.models import Gateway, LanguageModel, Thread
@@ -37,6 +38,13 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     if connection.vendor == "sqlite":
         name = tmp_path_factory.mktemp("database") / "test.sqlite3"
         settings["TEST"]["NAME"] = str(name)
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    """Begin every test in English, whatever language another one left behind."""
+    with translation.override("en"):
+        yield
 
 
 def person(name: str, password: str) -> User:

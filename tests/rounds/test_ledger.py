@@ -293,3 +293,15 @@ def test_threads_of_two_people_do_not_meet(
 
     assert one.thread_id != two.thread_id
     assert Cell.objects.filter(thread=theirs).count() == 2
+
+
+def test_a_model_that_has_no_name_in_the_round_s_language_is_named_by_its_wire_id(
+    thread: Thread, steady: LanguageModel
+) -> None:
+    round_ = open_now(thread, steady)
+    LanguageModel.objects.filter(pk=steady.pk).update(name_en="", name_de="Der Ruhige")
+    ledger.claim_round(round_.pk, worker_id())
+
+    ledger.finish_round(round_.pk, FAULTED)
+
+    assert "practice/steady" in Cell.objects.get(pk=round_.answer_cell_id).sentence

@@ -38,6 +38,10 @@ class LanguageModelQuerySet(models.QuerySet["LanguageModel"]):
             .order_by("position", "wire_id")
         )
 
+    def default(self) -> "LanguageModel | None":
+        """The model that answers where nobody chose one; None when none is offered."""
+        return self.offered().order_by("-is_default", "position", "wire_id").first()
+
 
 class LanguageModel(models.Model):
     """A model that a gateway serves."""

@@ -39,6 +39,10 @@ from threads.rounds.loops import in_database
 
 MAX_CALLS = 8
 
+PRACTICE_SECONDS = 8.0
+"""A practice model that falls silent does so on purpose: nobody should have to
+wait minutes to see what a stall looks like (design section 8)."""
+
 TOO_MANY_CALLS = Verdict(
     code="tool_rounds_exceeded",
     ending=Ending.INTERRUPTED,
@@ -85,9 +89,10 @@ class Answering:
         self._endpoint = endpoint
         self._live = live
         self._writer = writer
+        patience = PRACTICE_SECONDS if brief.is_practice else float("inf")
         self._bounds = CallBounds(
-            first_data_seconds=bounds.first_data_seconds,
-            idle_seconds=bounds.idle_seconds,
+            first_data_seconds=min(bounds.first_data_seconds, patience),
+            idle_seconds=min(bounds.idle_seconds, patience),
         )
         self._messages: list[Message] = list(brief.messages)
         # Where the attempt's own text begins, and what a withdrawal took away.
@@ -123,7 +128,7 @@ class Answering:
             endpoint=self._endpoint,
             model=self._brief.model,
             messages=self._messages,
-            tools=tools.offers() if self._brief.uses_tools else [],
+            tools=tools.offers() if self._brief.is_practice else [],
             call=call,
         )
         events: AsyncGenerator[CallEvent | Withdrawn, None] = run_call(

@@ -23,7 +23,7 @@ class Brief:
     locale: str
     model: str
     messages: list[Message]
-    uses_tools: bool
+    is_practice: bool
     endpoint: Endpoint | None
     problem: Verdict | None
 
@@ -59,7 +59,7 @@ def read(round_id: int) -> Brief:
         locale=round_.locale,
         model=round_.model_requested if model is None else model.wire_id,
         messages=_messages(round_),
-        uses_tools=gateway is not None and gateway.is_practice,
+        is_practice=gateway is not None and gateway.is_practice,
         endpoint=endpoint,
         problem=problem,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.db import transaction
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
 from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
@@ -101,7 +101,12 @@ def _stopped(outcome: Outcome) -> Outcome:
 
 
 def _model_name(round_: Round) -> str:
-    return round_.model.name if round_.model is not None else round_.model_requested
+    """Name the model as the round's language does, or else by its wire id."""
+    model = round_.model
+    if model is None:
+        return round_.model_requested
+    with translation.override(round_.locale):
+        return model.name or model.wire_id
 
 
 def _state(verdict: Verdict) -> Round.State:

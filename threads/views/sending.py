@@ -15,7 +15,9 @@ def submit(thread: Thread, form: MessageForm) -> Round | None:
     Returns None, with the reason among the form's errors, while another round of
     the thread is under way. The thread remembers the model.
     """
-    model: LanguageModel | None = form.cleaned_data["model"] or thread.model
+    model: LanguageModel | None = (
+        form.cleaned_data["model"] or thread.model or LanguageModel.objects.default()
+    )
     try:
         round_ = ledger.open_round(
             thread=thread,

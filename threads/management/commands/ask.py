@@ -233,7 +233,7 @@ def chosen_model(wire_id: str, agent: Agent | None) -> LanguageModel | None:
     elif agent is not None and agent.model is not None and agent.model.is_enabled:
         model = agent.model
     else:
-        model = offered.filter(is_default=True).first() or offered.first()
+        model = LanguageModel.objects.default()
     return model
 
 
