@@ -20,12 +20,19 @@ django_stubs_ext.monkeypatch()
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
+UNREADABLE_FLAGS: list[str] = []
+
+
 def env_flag(name: str, *, default: bool) -> bool:
-    """Read a yes/no variable; anything but 1, true, yes, on counts as no."""
-    value = os.environ.get(name)
-    if value is None or not value.strip():
-        return default
-    return value.strip().lower() in {"1", "true", "yes", "on"}
+    """Read a yes/no variable; what is neither is left at its default and reported."""
+    value = os.environ.get(name, "").strip().lower()
+    if value in {"1", "true", "yes", "on"}:
+        return True
+    if value in {"0", "false", "no", "off"}:
+        return False
+    if value:
+        UNREADABLE_FLAGS.append(name)
+    return default
 
 
 def env_list(name: str, default: str = "") -> list[str]:

@@ -55,13 +55,20 @@ def bounds_are_usable(**_kwargs: Any) -> list[CheckMessage]:
 
 
 @register()
-def addresses_are_usable(**_kwargs: Any) -> list[CheckMessage]:
-    """The database and the gateway are named in a form that can be used."""
-    messages: list[CheckMessage] = []
+def variables_are_readable(**_kwargs: Any) -> list[CheckMessage]:
+    """Flags, database and gateway are given in a form that can be used."""
+    messages: list[CheckMessage] = [
+        Error(
+            f"{name} is neither yes nor no",
+            hint="Give 1, true, yes or on; or 0, false, no or off.",
+            id="threads.E006",
+        )
+        for name in settings.UNREADABLE_FLAGS
+    ]
     if settings.DATABASE_URL_ERROR:
         messages.append(
             Error(
-                f"DATABASE_URL cannot be read: {settings.DATABASE_URL_ERROR}",
+                "DATABASE_URL cannot be read",
                 hint="Give for example sqlite:////data/chat.sqlite3 or postgres://user@host/name.",
                 id="threads.E004",
             )

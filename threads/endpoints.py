@@ -7,12 +7,20 @@ beside each other without sharing a port.
 
 import atexit
 import os
+from collections.abc import Iterable
 
 from django.conf import settings
+from django.db.models import Case, QuerySet, When
 
+from threads import conf
 from threads.gateway.client import Endpoint
 from threads.models import Gateway, LanguageModel
 from threads.practice.server import PracticeServer
+
+ENVIRONMENT, LOCAL, PRACTICE = "environment", "local", "practice"
+"""The gateways that we make ourselves, by their identifiers."""
+
+OPENAI = "https://api.openai.com/v1"
 
 _practice = PracticeServer()
 atexit.register(_practice.stop)
@@ -27,29 +35,82 @@ def practice_url() -> str:
     return _practice.start()
 
 
-def default_gateway() -> Gateway | None:
-    """The gateway that is asked for a model which the catalogue does not list.
+def gateways_in_force() -> QuerySet[Gateway]:
+    """The gateways that may be asked, as the environment is now.
 
-    A real one comes before the practice gateway, which is never chosen once a
-    real gateway is configured (design section 8).
+    Decided when it is asked and never stored: a command with another environment
+    than the server's changes nothing for the server. The practice gateway is in
+    force only while no real one is configured (design section 8).
     """
-    return Gateway.objects.filter(is_enabled=True).order_by("is_practice", "pk").first()
+    enabled = Gateway.objects.filter(is_enabled=True)
+    configured = conf.gateway_configured()
+    if not configured:
+        enabled = enabled.exclude(slug=ENVIRONMENT)
+    if configured or enabled.exclude(is_practice=True).exclude(slug=LOCAL).exists():
+        enabled = enabled.exclude(is_practice=True)
+    return enabled
+
+
+def default_gateway() -> Gateway | None:
+    """The gateway that is asked for a model which the catalogue does not list."""
+    preferred = Case(
+        When(slug=ENVIRONMENT, then=0), When(slug=LOCAL, then=2), default=1
+    )
+    return gateways_in_force().order_by(preferred, "pk").first()
+
+
+def offered_models() -> QuerySet[LanguageModel]:
+    """The models that people may choose, in the operator's order."""
+    return (
+        LanguageModel.objects.filter(is_enabled=True, gateway__in=gateways_in_force())
+        .select_related("gateway")
+        .order_by("position", "wire_id")
+    )
+
+
+def default_model(offered: Iterable[LanguageModel]) -> LanguageModel | None:
+    """The one of `offered` that answers where nobody chose; None of none.
+
+    CHAT_MODEL comes first, then the operator's default, then the first of all.
+    """
+    return min(
+        offered,
+        key=lambda model: (
+            model.wire_id != settings.CHAT_MODEL,
+            not model.is_default,
+            model.position,
+            model.wire_id,
+        ),
+        default=None,
+    )
 
 
 def endpoint_of(model: LanguageModel | None) -> Endpoint | None:
     """Return where `model` is asked, or an unlisted one; None when nowhere."""
     gateway = default_gateway() if model is None else model.gateway
-    if (
-        gateway is None
-        or not gateway.is_enabled
-        or not (model is None or model.is_enabled)
-    ):
+    if gateway is None or not (model is None or is_offered(model)):
         return None
+    if gateway.is_practice:
+        base_url = practice_url()
+    elif gateway.slug == ENVIRONMENT:
+        base_url = environment_url()
+    else:
+        base_url = gateway.base_url
     return Endpoint(
-        base_url=practice_url() if gateway.is_practice else gateway.base_url,
+        base_url=base_url,
         api_key=key_in(gateway.key_variable),
         sends_usage=gateway.sends_usage,
     )
+
+
+def is_offered(model: LanguageModel) -> bool:
+    """Tell whether a model may still be asked."""
+    return model.is_enabled and gateways_in_force().filter(pk=model.gateway_id).exists()
+
+
+def environment_url() -> str:
+    """Return the base URL that the environment names, or its vendor's own."""
+    return settings.OPENAI_BASE_URL or OPENAI
 
 
 def key_in(variable: str) -> str:

@@ -8,6 +8,7 @@ from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 
+from threads.endpoints import offered_models
 from threads.models import LanguageModel, Thread
 
 LONGEST_MESSAGE = 100_000  # characters
@@ -31,7 +32,7 @@ class MessageForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         models = cast("forms.ModelChoiceField[LanguageModel]", self.fields["model"])
-        models.queryset = LanguageModel.objects.offered()
+        models.queryset = offered_models()
 
     def clean_prompt(self) -> str:
         """Require a message of a length that can be sent.

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from threads import conf, localmodel
-from threads.endpoints import endpoint_of
+from threads.endpoints import ENVIRONMENT, LOCAL, PRACTICE, endpoint_of, environment_url
 from threads.gateway.client import client_for, close_clients
 from threads.models import Gateway, LanguageModel, Sentence
 from threads.practice.models import PRACTICE_MODELS
@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 
 DISCOVERY_SECONDS = 5.0
 DISCOVERY_LIMIT = 200
-OPENAI = "https://api.openai.com/v1"
 FIRST_OPERATOR = "operator"
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -66,39 +65,34 @@ def load_catalogue() -> None:
     )
 
 
+def ensure_gateways() -> tuple[Gateway, Gateway]:
+    """Make the rows of the practice gateway and of the environment's, if missing.
+
+    Which of them is asked is decided by `threads.endpoints`, never stored.
+    """
+    practice, _ = Gateway.objects.get_or_create(
+        slug=PRACTICE, defaults={"name": "Practice gateway", "is_practice": True}
+    )
+    environment, _ = Gateway.objects.get_or_create(
+        slug=ENVIRONMENT, defaults={"name": "Gateway", "key_variable": "OPENAI_API_KEY"}
+    )
+    return practice, environment
+
+
 @transaction.atomic
 def follow_environment() -> None:
-    """Make the gateways and models that the environment asks for.
-
-    With a real gateway the practice gateway is switched off, and on without one.
-    """
-    real = conf.gateway_configured()
-    practice, _ = Gateway.objects.get_or_create(
-        slug="practice",
-        defaults={"name": "Practice gateway", "base_url": "", "is_practice": True},
-    )
-    if practice.is_enabled == real:
-        practice.is_enabled = not real
-        practice.save(update_fields=["is_enabled"])
-    if not real:
+    """List the models that the environment asks for."""
+    practice, environment = ensure_gateways()
+    if not conf.gateway_configured():
         _offer_practice(practice)
         return
-    gateway, _ = Gateway.objects.update_or_create(
-        slug="environment",
-        defaults={"base_url": settings.OPENAI_BASE_URL or OPENAI, "is_enabled": True},
-        create_defaults={
-            "name": "Gateway",
-            "base_url": settings.OPENAI_BASE_URL or OPENAI,
-            "key_variable": "OPENAI_API_KEY",
-        },
-    )
+    Gateway.objects.filter(pk=environment.pk).update(base_url=environment_url())
     if settings.CHAT_MODEL:
-        model, _ = LanguageModel.objects.get_or_create(
-            gateway=gateway,
+        LanguageModel.objects.get_or_create(
+            gateway=environment,
             wire_id=settings.CHAT_MODEL,
-            defaults={"name": settings.CHAT_MODEL, "position": 1},
+            defaults={"name": settings.CHAT_MODEL[:100], "position": 1},
         )
-        _make_default(model)
 
 
 def _offer_practice(gateway: Gateway) -> None:
@@ -120,23 +114,13 @@ def _offer_practice(gateway: Gateway) -> None:
         for place, model in enumerate(PRACTICE_MODELS, 1)
         if model.wire_id not in known
     )
-    default = LanguageModel.objects.filter(is_default=True, gateway__is_enabled=True)
-    if not default.exists():
-        _make_default(gateway.models.get(wire_id=PRACTICE_MODELS[0].wire_id))
-
-
-def _make_default(model: LanguageModel) -> None:
-    LanguageModel.objects.filter(is_default=True).exclude(pk=model.pk).update(
-        is_default=False
-    )
-    LanguageModel.objects.filter(pk=model.pk).update(is_default=True)
 
 
 @transaction.atomic
 def offer_local_model(base_url: str) -> None:
     """List the model that runs on this machine, at the address it has this time."""
     gateway, _ = Gateway.objects.update_or_create(
-        slug="local",
+        slug=LOCAL,
         defaults={"base_url": base_url, "is_enabled": True},
         create_defaults={"name": "This machine", "base_url": base_url},
     )
@@ -154,7 +138,7 @@ def offer_local_model(base_url: str) -> None:
 
 def withdraw_local_model() -> None:
     """Offer the local model no longer."""
-    Gateway.objects.filter(slug="local").update(is_enabled=False)
+    Gateway.objects.filter(slug=LOCAL).update(is_enabled=False)
 
 
 def discover_models() -> int:
@@ -165,7 +149,7 @@ def discover_models() -> int:
     Returns:
         How many models were added.
     """
-    gateway = Gateway.objects.filter(slug="environment", is_enabled=True).first()
+    gateway = Gateway.objects.filter(slug=ENVIRONMENT, is_enabled=True).first()
     if gateway is None or gateway.models.exists():
         return 0
     wire_ids = asyncio.run(_listed(LanguageModel(gateway=gateway)))
@@ -176,10 +160,6 @@ def discover_models() -> int:
         for place, wire_id in enumerate(wire_ids[:DISCOVERY_LIMIT], 1)
     ]
     LanguageModel.objects.bulk_create(models)
-    if models:
-        _make_default(
-            LanguageModel.objects.get(gateway=gateway, wire_id=models[0].wire_id)
-        )
     return len(models)
 
 
@@ -193,13 +173,17 @@ async def _listed(model: LanguageModel) -> list[str]:
         await close_clients()
 
 
-def first_operator() -> User | None:
-    """Return the first account of the site until its owner has signed in once.
+def operator_without_password() -> User | None:
+    """Return the operator who can sign in by a link only.
 
-    Made if the site has no operator; it has no password until one is set. None
-    once an operator has been here.
+    Made if the site has no operator at all. None once any operator has a
+    password: then nobody is locked out, and no link need be printed.
     """
-    operators = get_user_model().objects.filter(is_superuser=True)
+    operators = (
+        get_user_model()
+        .objects.filter(is_superuser=True, is_active=True)
+        .order_by("pk")
+    )
     if not operators.exists():
         user = get_user_model()(
             username=_free_name(FIRST_OPERATOR), is_staff=True, is_superuser=True
@@ -207,14 +191,9 @@ def first_operator() -> User | None:
         user.set_unusable_password()
         user.save()
         return user
-    waiting = operators.filter(last_login=None).order_by("pk").first()
-    if (
-        waiting is None
-        or waiting.has_usable_password()
-        or operators.exclude(last_login=None).exists()
-    ):
+    if any(operator.has_usable_password() for operator in operators):
         return None
-    return waiting
+    return operators.first()
 
 
 def _free_name(wanted: str) -> str:

@@ -39,6 +39,12 @@ function refuse(message) {
   if (place) place.textContent = message;
 }
 
+// "Still answering" is no longer true once the answer is over.
+export function forgetBusy() {
+  const place = document.getElementById("composer-error");
+  if (place?.textContent === document.getElementById("composer")?.dataset.busy) refuse("");
+}
+
 function installDraft(form, area) {
   const key = `draft:${form.dataset.draft}`;
   // A new thread's draft went with its page; now its thread is here.

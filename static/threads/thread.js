@@ -1,7 +1,7 @@
 // A thread's page: its socket, its answers, its one status region.
 
 import { Cell } from "./cells.js";
-import { installComposer } from "./composer.js";
+import { forgetBusy, installComposer } from "./composer.js";
 import { Scroll } from "./scroll.js";
 import { say } from "./status.js";
 
@@ -75,7 +75,7 @@ function applyFrame(frame) {
 function hello() {
   const positions = [...cells.children].map((cell) => Number(cell.dataset.position));
   const standings = [...live].map(([id, cell]) => [id, cell.standing]);
-  sendJson({ type: "hello", position: Math.max(-1, ...positions), cells: Object.fromEntries(standings) });
+  sendJson({ type: "hello", acks: true, position: Math.max(-1, ...positions), cells: Object.fromEntries(standings) });
 }
 
 function setConnection(message) {
@@ -108,11 +108,31 @@ main.addEventListener("htmx:wsClose", (event) => {
   }
 });
 
+// A thread that was begun elsewhere has no row here yet: it gets its place.
+function makeRoomForRow(message) {
+  const id = /^<li id="(thread-\d+)"/.exec(message.trimStart())?.[1];
+  const list = document.querySelector(".sidebar-list");
+  if (!id || !list || document.getElementById(id)) return;
+  let group = list.querySelector("ul");
+  if (!group || list.querySelector("h2")?.textContent !== list.dataset.today) {
+    const heading = Object.assign(document.createElement("h2"), { textContent: list.dataset.today });
+    group = document.createElement("ul");
+    list.prepend(heading, group);
+  }
+  group.prepend(Object.assign(document.createElement("li"), { id }));
+}
+
 main.addEventListener("htmx:wsBeforeMessage", (event) => {
   const { message } = event.detail;
-  if (!message.startsWith("{")) return;
+  if (!message.startsWith("{")) {
+    makeRoomForRow(message);
+    return;
+  }
   event.preventDefault();
-  applyFrame(JSON.parse(message));
+  const frame = JSON.parse(message);
+  // The server sends only so much more than this page says it has read.
+  if (frame.a) sendJson({ type: "ack", a: frame.a });
+  else applyFrame(frame);
 });
 
 // Cells come by the socket and as the answer to Send; each is put in once.
@@ -126,6 +146,7 @@ cells.addEventListener("htmx:oobBeforeSwap", (event) => {
 function settled() {
   const before = live.size;
   survey();
+  if (before && !live.size) forgetBusy();
   if (live.size > before) {
     const newest = [...live.values()].at(-1).element;
     scroll.pin(newest.previousElementSibling ?? newest);

@@ -102,19 +102,56 @@ def test_the_link_of_the_first_run_signs_in_once(own_site: Site) -> None:
     assert status in (200, 400, 403, 404, 410)
 
 
-def test_a_second_run_changes_nothing_and_gives_no_link(
-    own_site: Site, visitor: Visitor
-) -> None:
+def test_a_second_run_changes_nothing(own_site: Site, visitor: Visitor) -> None:
     before = rows(own_site, "select count(*), max(id) from threads_languagemodel")
     own_site.end()
 
     own_site.start()
 
-    assert "/sign-in/" not in own_site.said
     assert (
         rows(own_site, "select count(*), max(id) from threads_languagemodel") == before
     )
+    assert rows(own_site, "select count(*) from auth_user") == [(1,)]
     assert visitor.get("/")[0] == 200
+
+
+def test_links_are_given_until_the_operator_has_a_password(
+    own_site: Site, visitor: Visitor
+) -> None:
+    own_site.end()
+    own_site.start()
+    assert Visitor(own_site).sign_in()[0] == 200
+
+    words = "seven-quiet-rivers"
+    visitor.sign_in()
+    assert (
+        visitor.post(
+            "/password/", "/password/", new_password1=words, new_password2=words
+        )[0]
+        == 200
+    )
+    own_site.end()
+    own_site.start()
+
+    assert "/sign-in/" not in own_site.said
+
+
+def test_asking_with_another_gateway_changes_nothing_for_the_site(
+    own_site: Site, visitor: Visitor
+) -> None:
+    table = (
+        "select wire_id, is_default, is_enabled from threads_languagemodel order by id"
+    )
+    before = rows(own_site, table)
+
+    ran = manage(
+        "ask", "--json", "hi",
+        env=own_site.env | {"OPENAI_BASE_URL": "http://127.0.0.1:9", "CHAT_MODEL": "foo"},
+    )  # fmt: skip
+
+    assert json.loads(ran.stdout)["code"] == "connect_failed"
+    assert rows(own_site, table) == before
+    assert "Steady answer" in visitor.get("/")[1]
 
 
 def test_a_message_is_sent_and_answered_without_javascript(

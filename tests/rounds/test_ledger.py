@@ -99,6 +99,18 @@ def test_a_submission_is_remembered_after_its_round_is_over(
     assert again.pk == first.pk
 
 
+def test_another_message_with_a_key_that_was_used_is_another_round(
+    thread: Thread, steady: LanguageModel
+) -> None:
+    first = open_now(thread, steady, "One", submission_key="k")
+    ledger.request_stop(first.pk)
+
+    second = open_now(thread, steady, "Two", submission_key="k")
+
+    assert second.pk != first.pk
+    assert second.user_cell.text == "Two"
+
+
 def test_two_workers_cannot_both_claim_a_round(
     thread: Thread, steady: LanguageModel
 ) -> None:

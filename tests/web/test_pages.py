@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from threads.models import Cell, LanguageModel, Thread
+from tests.rounds.helpers import open_now
+from threads.models import Cell, LanguageModel, Round, Thread
 from threads.views.listing import MOST_ROWS, grouped
 
 pytestmark = pytest.mark.django_db
@@ -179,6 +180,18 @@ def test_a_deleted_thread_can_be_brought_back(alices: Client, thread: Thread) ->
     alices.post(reverse("restore", args=[thread.pk]))
     assert alices.get(reverse("thread", args=[thread.pk])).status_code == 200
     assert 'id="undo"' not in alices.get("/").content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_deleting_a_thread_stops_its_answer(
+    alices: Client, thread: Thread, steady: LanguageModel
+) -> None:
+    round_ = open_now(thread, steady)
+
+    alices.post(reverse("delete", args=[thread.pk]))
+
+    round_.refresh_from_db()
+    assert round_.state == Round.State.STOPPED
 
 
 def test_the_undo_bar_stays_until_it_is_put_away(

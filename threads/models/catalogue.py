@@ -29,20 +29,6 @@ class Gateway(models.Model):
         return f"#{self.pk} {self.slug}"
 
 
-class LanguageModelQuerySet(models.QuerySet["LanguageModel"]):
-    def offered(self) -> "LanguageModelQuerySet":
-        """The models that people may choose, in the operator's order."""
-        return (
-            self.filter(is_enabled=True, gateway__is_enabled=True)
-            .select_related("gateway")
-            .order_by("position", "wire_id")
-        )
-
-    def default(self) -> "LanguageModel | None":
-        """The model that answers where nobody chose one; None when none is offered."""
-        return self.offered().order_by("-is_default", "position", "wire_id").first()
-
-
 class LanguageModel(models.Model):
     """A model that a gateway serves."""
 
@@ -58,8 +44,6 @@ class LanguageModel(models.Model):
     context_window = models.PositiveIntegerField(
         _("context window, tokens"), null=True, blank=True
     )
-
-    objects = LanguageModelQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("model")

@@ -17,9 +17,7 @@ words simply stop.
 
 This site tells them apart. It watches how the stream ends, not only what it says, and when \
 an answer ends badly it names what happened and what you can do about it. Whatever you had \
-already been shown stays where it was. If nothing had been shown yet, it quietly asks again \
-within a fixed limit; if only text had been shown, it may take that text back in plain sight \
-and start over; and once a tool has been asked for, it repeats nothing by itself.
+already been shown stays where it was, and an operator finds in the ledger how each try went.
 
 Each of the other practice models shows one such ending. Pick one, ask it anything, and see \
 whether you would have known what to do next. This answer, at any rate, ends as it should.\

@@ -66,7 +66,8 @@ def open_round(
 ) -> Round:
     """Write a question, its empty answer and the queued round that will fill it.
 
-    The same submission key opens one round, however often it is sent.
+    The same message with the same submission key opens one round, however often
+    it is sent.
 
     Raises:
         ThreadBusyError: another round of this thread is queued or running.
@@ -74,9 +75,15 @@ def open_round(
     try:
         with transaction.atomic():
             Thread.objects.select_for_update().get(pk=thread.pk)
-            known = _already_open(thread, submission_key)
+            known = _already_open(thread, submission_key, clean(prompt))
             if known is not None:
                 return known
+            if Round.objects.filter(
+                thread=thread, submission_key=submission_key
+            ).exists():
+                # A page that was copied together with its key: another message
+                # is another message.
+                submission_key = None
             question, answer = _add_cells(thread, clean(prompt))
             return Round.objects.create(
                 thread=thread,
@@ -90,16 +97,18 @@ def open_round(
                 submission_key=submission_key,
             )
     except IntegrityError:
-        known = _already_open(thread, submission_key)
+        known = _already_open(thread, submission_key, clean(prompt))
         if known is None:
             raise
         return known
 
 
-def _already_open(thread: Thread, submission_key: str | None) -> Round | None:
+def _already_open(
+    thread: Thread, submission_key: str | None, prompt: str
+) -> Round | None:
     if submission_key is not None:
         known = Round.objects.filter(
-            thread=thread, submission_key=submission_key
+            thread=thread, submission_key=submission_key, user_cell__text=prompt
         ).first()
         if known is not None:
             return known

@@ -8,6 +8,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
+from threads.core.answer import clean
+from threads.endpoints import offered_models
 from threads.forms import MessageForm
 from threads.models import LanguageModel, Round, Thread
 from threads.views.listing import composer, sidebar
@@ -37,7 +39,7 @@ def tour() -> dict[str, list[LanguageModel]]:
     """Return the practice models to show first, and the others."""
     offered = {
         model.wire_id: model
-        for model in LanguageModel.objects.offered().filter(gateway__is_practice=True)
+        for model in offered_models().filter(gateway__is_practice=True)
     }
     return {
         "tour": [offered.pop(wire_id) for wire_id in TOUR if wire_id in offered],
@@ -49,7 +51,9 @@ def begin(request: HttpRequest, form: MessageForm) -> Thread:
     """Make a thread of a message; the same sending finds the thread it made."""
     key = form.cleaned_data["key"]
     earlier = Round.objects.filter(
-        thread__owner_id=request.user.pk, submission_key=key
+        thread__owner_id=request.user.pk,
+        submission_key=key,
+        user_cell__text=clean(form.cleaned_data["prompt"]),
     ).select_related("thread")
     if key and (known := earlier.first()):
         return known.thread

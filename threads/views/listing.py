@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from threads.endpoints import default_model, offered_models
 from threads.models import LanguageModel, Thread
 from threads.rendering.cells import with_states
 
@@ -56,15 +57,14 @@ def chosen_model(
     for model in models:
         if model.pk == remembered:
             return model
-    defaults = [model for model in models if model.is_default]
-    return next(iter(defaults or models), None)
+    return default_model(models)
 
 
 def composer(
     thread: Thread | None = None, submitted: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the context of the composer."""
-    offered = list(LanguageModel.objects.offered())
+    offered = list(offered_models())
     return {
         "models": offered,
         "chosen": chosen_model(offered, thread),

@@ -1,5 +1,6 @@
 """Renaming threads, deleting them, and taking that back."""
 
+from asgiref.sync import async_to_sync
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -9,8 +10,14 @@ from django.views.decorators.http import require_POST
 from threads.forms import TitleForm
 from threads.models import Thread
 from threads.rendering.cells import with_states
-from threads.views.conversation import own_thread
+from threads.rounds import broadcast, engine
+from threads.views.conversation import active_round, own_thread
 from threads.views.listing import UNDO_KEY
+
+
+def tell_changed(thread: Thread) -> None:
+    """Let the person's other pages show a thread's row as it reads now."""
+    async_to_sync(broadcast.thread_changed)(thread.pk, thread.owner_id)
 
 
 @login_required
@@ -21,6 +28,7 @@ def rename(request: HttpRequest, thread_id: int) -> HttpResponse:
     form = TitleForm(request.POST, instance=thread)
     if form.is_valid() and form.cleaned_data["title"]:
         form.save()
+        tell_changed(thread)
     else:
         thread.refresh_from_db()
     if getattr(request, "htmx", False):
@@ -33,8 +41,14 @@ def rename(request: HttpRequest, thread_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def delete(request: HttpRequest, thread_id: int) -> HttpResponse:
-    """Take a thread off the list; it can be brought back from the next page."""
+    """Take a thread off the list; it can be brought back from the next page.
+
+    An answer under way is stopped: nobody could do it later.
+    """
     thread = own_thread(request, thread_id)
+    under_way = active_round(thread)
+    if under_way is not None:
+        async_to_sync(engine.stop)(under_way.pk)
     Thread.objects.filter(pk=thread.pk, deleted_at=None).update(
         deleted_at=timezone.now()
     )
@@ -49,6 +63,7 @@ def restore(request: HttpRequest, thread_id: int) -> HttpResponse:
     own = Thread.objects.filter(owner_id=request.user.pk)
     thread = get_object_or_404(own, pk=thread_id)
     own.filter(pk=thread.pk).update(deleted_at=None)
+    tell_changed(thread)
     request.session.pop(UNDO_KEY, None)
     return redirect("thread", thread.pk)
 

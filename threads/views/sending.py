@@ -4,6 +4,7 @@ from asgiref.sync import async_to_sync
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from threads.endpoints import default_model, offered_models
 from threads.forms import MessageForm
 from threads.models import LanguageModel, Round, Thread
 from threads.rounds import engine, ledger
@@ -16,7 +17,7 @@ def submit(thread: Thread, form: MessageForm) -> Round | None:
     the thread is under way. The thread remembers the model.
     """
     model: LanguageModel | None = (
-        form.cleaned_data["model"] or thread.model or LanguageModel.objects.default()
+        form.cleaned_data["model"] or thread.model or default_model(offered_models())
     )
     try:
         round_ = ledger.open_round(

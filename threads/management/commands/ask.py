@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -15,8 +16,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError
 from django.utils.translation import get_supported_language_variant
 
-from threads import provision
+from threads import conf, provision
+from threads.endpoints import default_model, offered_models
 from threads.models import Agent, LanguageModel, Round, Thread
+from threads.practice.models import PRACTICE_MODELS
 from threads.rounds import engine, ledger
 from threads.rounds.hub import hub
 from threads.rounds.loops import in_database
@@ -88,9 +91,11 @@ class Command(BaseCommand):
             raise unusable(
                 f"The database is not ready ({error}). Run: manage.py migrate"
             ) from error
+        if options["verbosity"] < 2:
+            # The sentence and the ledger tell it; markers are for servers' logs.
+            logging.getLogger("threads").setLevel(logging.ERROR)
         self.agent = self._agent(options["agent"])
-        provision.load_catalogue()
-        provision.follow_environment()
+        provision.ensure_gateways()
         if options["batch"] is not None:
             statuses = self._batch(options)
         else:
@@ -150,7 +155,7 @@ class Command(BaseCommand):
     def _finish_text(self, outcome: Report) -> None:
         text = str(outcome["text"])
         self._write(text[self.written :] if self.generation == 0 else "")
-        self._write("\n")
+        self._write("\n" if text else "")
         if outcome["sentence"]:
             self.stderr.write(str(outcome["sentence"]))
         if outcome["provider_reason"]:
@@ -178,14 +183,14 @@ class Command(BaseCommand):
             return list(await asyncio.gather(*(one(ask) for ask in asks)))
 
     def _open(self, ask: Ask, thread_id: int | None) -> tuple[int, int]:
-        model = chosen_model(ask.model, self.agent)
+        model, wire_id = chosen_model(ask.model, self.agent)
         thread = own_thread(self.user, thread_id)
         try:
             round_ = ledger.open_round(
                 thread=thread,
                 prompt=ask.prompt,
                 model=model,
-                model_requested=ask.model or (model.wire_id if model else ""),
+                model_requested=wire_id,
                 agent=self.agent,
                 locale=ask.locale,
                 attended=False,
@@ -224,17 +229,23 @@ def read_report(round_id: int, id: object) -> Report:
     return report(Round.objects.select_related("answer_cell").get(pk=round_id), id=id)
 
 
-def chosen_model(wire_id: str, agent: Agent | None) -> LanguageModel | None:
-    """Find the model that was asked for, or the default; None for an unlisted one."""
-    offered = LanguageModel.objects.offered()
-    model: LanguageModel | None
-    if wire_id:
-        model = offered.filter(wire_id=wire_id).first()
-    elif agent is not None and agent.model is not None and agent.model.is_enabled:
-        model = agent.model
-    else:
-        model = LanguageModel.objects.default()
-    return model
+def chosen_model(wire_id: str, agent: Agent | None) -> tuple[LanguageModel | None, str]:
+    """Return the model to ask and its wire id; an unlisted one has no row.
+
+    Whatever id is given is asked: the gateway says whether it knows it.
+    """
+    if not wire_id and agent is not None and agent.model is not None:
+        return agent.model, agent.model.wire_id
+    wire_id = wire_id or settings.CHAT_MODEL
+    offered = offered_models()
+    model = (
+        offered.filter(wire_id=wire_id).first() if wire_id else default_model(offered)
+    )
+    if model is not None:
+        return model, model.wire_id
+    if not wire_id and not conf.gateway_configured():
+        return None, PRACTICE_MODELS[0].wire_id
+    return None, wire_id
 
 
 def own_thread(user: User, thread_id: int | None) -> Thread:
@@ -249,11 +260,20 @@ def own_thread(user: User, thread_id: int | None) -> Thread:
 
 def checked_prompt(prompt: object) -> str:
     """Refuse what cannot be asked."""
-    if not isinstance(prompt, str) or not prompt.strip():
+    if not isinstance(prompt, str):
+        raise unusable("There is no prompt, or it is not text.")
+    if not prompt.strip():
         raise unusable("The prompt is empty.")
     if len(prompt) > PROMPT_LENGTH:
         raise unusable(f"The prompt is longer than {PROMPT_LENGTH} characters.")
     return prompt
+
+
+def checked_name(name: object) -> str:
+    """Refuse a model id that is not text."""
+    if not isinstance(name, str | None):
+        raise unusable("The model is not text.")
+    return name or ""
 
 
 def checked_locale(locale: object) -> str:
@@ -288,7 +308,7 @@ def read_batch(lines: Iterable[str], model: str, locale: str) -> Iterable[Ask]:
         try:
             yield Ask(
                 prompt=checked_prompt(entry.get("prompt")),
-                model=str(entry.get("model") or model),
+                model=checked_name(entry.get("model")) or model,
                 locale=checked_locale(entry.get("locale") or locale),
                 id=entry.get("id"),
             )

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from daphne.endpoints import build_endpoint_description_strings
@@ -43,8 +45,7 @@ class Command(BaseCommand):
         self._prepare()
         local = self._start_local_model()
         try:
-            self._announce(host, port)
-            run(host, port)
+            run(host, port, ready=partial(self._announce, host, port))
         finally:
             if local is not None:
                 local.stop()
@@ -86,7 +87,7 @@ class Command(BaseCommand):
             self.stdout.write(
                 "Set OPENAI_BASE_URL and OPENAI_API_KEY to use a real one."
             )
-        operator = provision.first_operator()
+        operator = provision.operator_without_password()
         if operator is not None:
             self.stdout.write(f"Sign in, once, with {address}{sign_in_path(operator)}")
         self.stdout.write(f"Ready at {address}/ (end with Ctrl+C)")
@@ -116,8 +117,11 @@ def sign_in_path(user: User) -> str:
     return reverse("sign-in-link", args=[uid, token])
 
 
-def run(host: str, port: int) -> None:
-    """Serve until a signal comes; rounds that still run are ended, named."""
+def run(host: str, port: int, *, ready: Callable[[], None]) -> None:
+    """Serve until a signal comes; rounds that still run are ended, named.
+
+    `ready` is called once the port is open.
+    """
     from chatsite.asgi import application
 
     reactor.addSystemEventTrigger("before", "shutdown", end_rounds)  # type: ignore[arg-type]  # zope interface without self
@@ -127,6 +131,7 @@ def run(host: str, port: int) -> None:
         signal_handlers=True,
         server_name="chatsite",
         websocket_timeout=-1,
+        ready_callable=ready,
     ).run()
 
 
