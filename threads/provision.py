@@ -18,7 +18,7 @@ from django.db import transaction
 
 from threads import conf, localmodel
 from threads.endpoints import ENVIRONMENT, LOCAL, PRACTICE, endpoint_of, environment_url
-from threads.gateway.client import client_for, close_clients
+from threads.gateway.client import Endpoint, client_for, close_clients
 from threads.models import Gateway, LanguageModel, Sentence
 from threads.practice.models import PRACTICE_MODELS
 from threads.sentences import ENGLISH
@@ -150,9 +150,10 @@ def discover_models() -> int:
         How many models were added.
     """
     gateway = Gateway.objects.filter(slug=ENVIRONMENT, is_enabled=True).first()
-    if gateway is None or gateway.models.exists():
+    if not conf.gateway_configured() or gateway is None or gateway.models.exists():
         return 0
-    wire_ids = asyncio.run(_listed(LanguageModel(gateway=gateway)))
+    endpoint = endpoint_of(None)
+    wire_ids = asyncio.run(_listed(endpoint)) if endpoint is not None else []
     models = [
         LanguageModel(
             gateway=gateway, wire_id=wire_id, name=wire_id[:100], position=place
@@ -163,10 +164,7 @@ def discover_models() -> int:
     return len(models)
 
 
-async def _listed(model: LanguageModel) -> list[str]:
-    endpoint = endpoint_of(model)
-    if endpoint is None:
-        return []
+async def _listed(endpoint: Endpoint) -> list[str]:
     try:
         return await client_for(endpoint).list_models(seconds=DISCOVERY_SECONDS)
     finally:

@@ -190,7 +190,9 @@ async def test_each_ending_names_itself_under_the_text_that_is_kept(
     text, status = stored(served, page)
     assert status in ("error", "done")
     assert squash(await shown(page)) == squash(text)
-    await expect(page.locator("#status")).to_contain_text(sentence)
+    if text:
+        # What had ended before the page was there is read, not announced.
+        await expect(page.locator("#status")).to_contain_text(sentence)
     live = await page.locator(ANSWER).inner_text()
     await page.reload()
     assert await page.locator(ANSWER).inner_text() == live
