@@ -7,7 +7,9 @@ error with a hint, so that a typing mistake never ends in a traceback.
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import dj_database_url
 import django_stubs_ext
@@ -50,12 +52,14 @@ def persistent_secret(path: Path) -> str:
     An embedded installation must keep its sessions over a restart although
     nobody has set SECRET_KEY.
     """
-    try:
-        with path.open("x", encoding="ascii") as file:
-            path.chmod(0o600)
+    if not path.exists():
+        # Written aside and linked into place: nobody reads half a secret, and of
+        # two first runs one wins.
+        with NamedTemporaryFile("w", dir=path.parent, encoding="ascii") as file:
             file.write(secrets.token_urlsafe(50))
-    except FileExistsError:
-        pass
+            file.flush()
+            with suppress(FileExistsError):
+                os.link(file.name, path)
     return path.read_text("ascii")
 
 
@@ -217,7 +221,6 @@ CHAT_CALL_RETRIES = os.environ.get("CHAT_CALL_RETRIES", "2")
 CHAT_RETRY_WAITS = os.environ.get("CHAT_RETRY_WAITS", "15,45")
 CHAT_RETRY_WINDOW_SECONDS = os.environ.get("CHAT_RETRY_WINDOW_SECONDS", "480")
 CHAT_ROUND_ENGINE = os.environ.get("CHAT_ROUND_ENGINE", "")
-REDIS_URL = os.environ.get("REDIS_URL", "")
 
 LOGGING = {
     "version": 1,

@@ -73,6 +73,14 @@ def variables_are_readable(**_kwargs: Any) -> list[CheckMessage]:
                 id="threads.E004",
             )
         )
+    if settings.CHAT_ROUND_ENGINE not in ("", "inprocess"):
+        messages.append(
+            Error(
+                f"CHAT_ROUND_ENGINE is {settings.CHAT_ROUND_ENGINE!r}, which is not known",
+                hint="Leave it out, or give inprocess.",
+                id="threads.E007",
+            )
+        )
     base_url = settings.OPENAI_BASE_URL
     if base_url and not base_url.startswith(("http://", "https://")):
         messages.append(

@@ -32,7 +32,7 @@ from threads.rounds.notes import note
 
 logger = logging.getLogger(__name__)
 
-SIGNED_OUT, NOT_FOUND, FAILED = 4401, 4404, 1011
+SIGNED_OUT, NOT_FOUND, FAILED, TOO_FAST = 4401, 4404, 1011, 1008
 RESYNC_SECONDS = 0.5
 # A page that says it acknowledges is sent this much ahead of what it has read.
 # Daphne's own send never waits: without this a page that stops reading would
@@ -40,6 +40,9 @@ RESYNC_SECONDS = 0.5
 ACK_EVERY = 65_536
 MOST_AHEAD = 262_144
 LARGEST_ID = 2**63 - 1
+# A page says hello, acknowledges, and now and then asks again. What talks faster
+# than this is no page, and every message costs all sockets a moment.
+MOST_MESSAGES_A_SECOND = 30
 
 NOWHERE = Shown(generation=-1)
 """A page that is to be told everything."""
@@ -69,6 +72,7 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         self.resynced_at = 0.0
         self.notes: dict[int, str] = {}
         self.acks = False
+        self.messages, self.counted_since = 0, monotonic()
         self.sent = self.acked = self.marked = 0
         self.watcher = hub().watch(self.thread_id)
         await self.channel_layer.group_add(
@@ -95,6 +99,9 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         watcher = self.watcher
         if watcher is None:
             return
+        if self._is_too_fast():
+            await self.close(TOO_FAST)
+            return
         try:
             message = parse(text_data)
         except MalformedError as error:
@@ -116,7 +123,7 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         watcher.shown.clear()
         for cell_id, (generation, blocks, offset, reasoning) in hello.cells.items():
             live = watcher.cells.get(cell_id)
-            if live is None:
+            if live is None or live.is_over:
                 watcher.shown[cell_id] = Shown(
                     generation, blocks=blocks, offset=offset, reasoning=reasoning
                 )
@@ -225,6 +232,13 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         if self.acks and self.sent - self.marked > ACK_EVERY:
             self.marked = self.sent
             await self.send(json.dumps({"a": self.marked}))
+
+    def _is_too_fast(self) -> bool:
+        now = monotonic()
+        if now - self.counted_since > 1:
+            self.messages, self.counted_since = 0, now
+        self.messages += 1
+        return self.messages > MOST_MESSAGES_A_SECOND
 
     def _is_too_far_ahead(self) -> bool:
         return self.acks and self.sent - self.acked > MOST_AHEAD

@@ -109,7 +109,12 @@ def test_a_page_says_where_it_stands_whenever_its_socket_opens(
 ) -> None:
     cell = str(wire.cell.pk)
     assert wire.heard == [
-        {"type": "hello", "position": 1, "cells": {cell: [0, 0, 0, 0]}}
+        {
+            "type": "hello",
+            "acks": True,
+            "position": 1,
+            "cells": {cell: [0, 0, 0, 0]},
+        }
     ]
 
     wire.say(g=0, n=9, k=0, b=["<p>One</p>"], d="p", t="Two")

@@ -30,9 +30,6 @@ WORDS = (
 NAMES = ("error_type", "code", "type", "status", "reason_code")
 """Fields that hold a name, most specific first."""
 
-NESTED = ("error", "detail", "metadata", "base_resp", "availability", "innererror")
-"""Fields that hold a further object which diagnoses."""
-
 LONGEST_WAIT_SECONDS = 31 * 86_400.0
 """A wait beyond this is no wait that a gateway means (C6)."""
 

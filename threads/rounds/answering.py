@@ -4,6 +4,7 @@ It feeds the live cell and writes the ledger, and returns how the last call
 ended. It knows nothing of Stop and of the cap: the runner cancels it.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from threads.rounds.live import Activity, LiveCell
 from threads.rounds.loops import in_database
 
 MAX_CALLS = 8
+MOST_AT_ONCE = 32
 
 PRACTICE_SECONDS = 8.0
 """A practice model that falls silent does so on purpose: nobody should have to
@@ -60,6 +62,7 @@ class Progress:
     reasoning_began: float | None = None
     reasoning_ended: float | None = None
     has_answered: bool = False
+    is_reasoning: bool = False
     tool: str = ""
 
     @property
@@ -123,7 +126,7 @@ class Answering:
     async def _call(self, call: int) -> CallEnded:
         self._base, self._has_text, self._withdrawn = self._live.length, False, ""
         self._set_activity(Activity("model"))
-        self.progress.has_answered = False
+        self.progress.has_answered = self.progress.is_reasoning = False
         request = CallRequest(
             endpoint=self._endpoint,
             model=self._brief.model,
@@ -134,8 +137,14 @@ class Answering:
         events: AsyncGenerator[CallEvent | Withdrawn, None] = run_call(
             request, bounds=self._bounds, observer=self.observer
         )
+        read = 0
         async with aclosing(events):
             async for event in events:
+                read += 1
+                if read % MOST_AT_ONCE == 0:
+                    # What has arrived together is read without a pause; the
+                    # other rounds and sockets of this loop get their turn.
+                    await asyncio.sleep(0)
                 match event:
                     case TextDelta(text=text):
                         self._add(text)
@@ -166,6 +175,7 @@ class Answering:
         self._live.append(text)
 
     def _reason(self, text: str) -> None:
+        self.progress.is_reasoning = True
         if self.progress.reasoning_began is None:
             self.progress.reasoning_began = monotonic()
         self._live.reason(text)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from django.utils import translation
-
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.table import ERRORS
 from threads.endpoints import default_gateway, endpoint_of
@@ -28,16 +26,14 @@ class Brief:
     problem: Verdict | None
 
 
-def claim(round_id: int, worker: str) -> Brief | None:
-    """Claim a queued round and read its brief; None when it is not to be had.
+def claim(round_id: int, worker: str) -> bool:
+    """Claim a queued round; False when it is not to be had.
 
     A round that was stopped while it waited ends here, without a request.
     """
     if ledger.end_if_stopped_unclaimed(round_id):
-        return None
-    if not ledger.claim_round(round_id, worker):
-        return None
-    return read(round_id)
+        return False
+    return ledger.claim_round(round_id, worker)
 
 
 def read(round_id: int) -> Brief:
@@ -93,8 +89,7 @@ def _messages(round_: Round) -> list[Message]:
     """
     messages: list[Message] = []
     if round_.agent is not None:
-        with translation.override(round_.locale):
-            instructions = round_.agent.instructions
+        instructions = round_.agent.instructions
         if instructions:
             messages.append({"role": "system", "content": instructions})
     earlier = (

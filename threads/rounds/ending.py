@@ -59,8 +59,9 @@ def finish_round(
         held = Round.objects.select_for_update().filter(pk=round_id, state=leaving)
         if worker is not None:
             held = held.filter(worker=worker)
-        stopped = held.exclude(stop_requested_at=None).exists()
-        if stopped:
+        # Read under the lock, so that no marker is set in between.
+        marker = held.values_list("stop_requested_at", flat=True).first()
+        if marker is not None:
             outcome, text = _stopped(outcome), ""
         verdict, now = outcome.verdict, ended_at or timezone.now()
         won = held.update(

@@ -37,7 +37,6 @@ class Engine:
         run = self._runs[round_id] = Run(round_id)
         task = start_task(self._carry(run), name=f"run-{round_id}")
         self._tasks[round_id] = task
-        self.keep_house()
 
     def keep_house(self) -> None:
         """Let the sweeper run on this loop."""
@@ -79,11 +78,11 @@ class Engine:
 
     async def _sweep_for_ever(self) -> None:
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
             try:
                 await self.sweep()
             except (DatabaseError, InterfaceError) as error:
                 logger.warning("SWEEP_FAILED %s", type(error).__name__)
+            await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> list[int]:
         """End lost rounds, take up unclaimed ones; returns those that were ended."""
@@ -109,6 +108,14 @@ async def start(round_id: int) -> None:
     engine().begin(round_id)
 
 
+async def keep_house() -> None:
+    """Let this loop end lost rounds and take up unclaimed ones.
+
+    For servers: a command that ends soon would take up what it cannot finish.
+    """
+    engine().keep_house()
+
+
 async def stop(round_id: int, *, seen: Position | None = None) -> None:
     """Stop a round, wherever it runs.
 
@@ -118,6 +125,8 @@ async def stop(round_id: int, *, seen: Position | None = None) -> None:
     run = engine().run(round_id)
     if run is not None:
         run.stop(seen)
+    else:
+        engine().keep_house()
     await in_database(ledger.request_stop, round_id)
     if run is None:
         await _tell_if_over(round_id)

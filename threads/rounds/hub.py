@@ -7,12 +7,15 @@ the channel layer, and nothing is kept for a socket but where it stands.
 
 import asyncio
 import contextlib
+import logging
 from dataclasses import dataclass, field
 from time import monotonic
 
 from threads.rendering import CellView
 from threads.rounds.live import LiveCell, Published, Shown
 from threads.rounds.loops import PerLoop, start_task
+
+logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 0.08
 WIDE_WINDOW_SECONDS = 0.25
@@ -78,7 +81,10 @@ class Hub:
 
     def end(self, live: LiveCell) -> None:
         """Publish the last of a cell and let it go; its watchers still drain it."""
-        live.finish()
+        try:
+            live.finish()
+        except Exception:
+            logger.exception("Cell %s cannot be shown", live.cell_id)
         self.wake(live.thread_id)
         self._cells.pop(live.cell_id, None)
         _live_cells.pop(live.cell_id, None)
@@ -128,8 +134,13 @@ class Hub:
             asyncio.get_running_loop().call_soon(self._publish_dirty, live)
 
     def _publish_dirty(self, live: LiveCell) -> None:
-        if live.is_dirty and not live.is_over:
+        if not live.is_dirty or live.is_over:
+            return
+        try:
             self.publish(live)
+        except Exception:
+            # One text that cannot be rendered must not silence every other cell.
+            logger.exception("Cell %s cannot be shown", live.cell_id)
 
     async def _tick(self) -> None:
         """Publish what is dirty, once a window, while anything is live."""

@@ -138,10 +138,10 @@ def _add_cells(thread: Thread, prompt: str) -> tuple[Cell, Cell]:
         status=Cell.Status.STREAMING,
         created_at=now,
     )
-    thread.updated_at = now
-    if not thread.title:
-        thread.title = title_of(prompt)
-    thread.save(update_fields=["updated_at", "title"])
+    # Only an empty title is filled: the caller's row may be older than a rename.
+    stored = Thread.objects.filter(pk=thread.pk)
+    stored.update(updated_at=now)
+    stored.filter(title="").update(title=title_of(prompt))
     return question, answer
 
 

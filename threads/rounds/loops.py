@@ -77,7 +77,10 @@ async def in_database(
                     connection.close_if_unusable_or_obsolete()
             raise
 
-    return await asyncio.get_running_loop().run_in_executor(WRITER, call)
+    # Shielded: a call that still waits for its turn would otherwise be dropped.
+    return await asyncio.shield(
+        asyncio.get_running_loop().run_in_executor(WRITER, call)
+    )
 
 
 async def close_database() -> None:

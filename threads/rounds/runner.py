@@ -19,7 +19,7 @@ from threads.core.faults import Condition, Ending, Verdict
 from threads.core.snapshot import Position
 from threads.rounds import ledger
 from threads.rounds.answering import Answering
-from threads.rounds.brief import Brief, claim
+from threads.rounds.brief import Brief, claim, read
 from threads.rounds.broadcast import round_ended
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
@@ -29,6 +29,8 @@ from threads.rounds.sweep import WORKER_LOST
 from threads.rounds.worker import worker_id
 
 logger = logging.getLogger(__name__)
+
+INCIDENT = "INTERNAL_ERROR incident=%s round=%s"
 
 # How often, and how far apart, the terminal write is tried.
 SETTLE_WAITS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -87,9 +89,16 @@ class Run:
 
         Does nothing, and returns False, when the round is not to be had.
         """
-        brief = await in_database(claim, self.round_id, worker_id())
-        if brief is None:
+        if not await in_database(claim, self.round_id, worker_id()):
             return False
+        try:
+            brief = await in_database(read, self.round_id)
+        except Exception:
+            # It is ours now: whatever keeps us from reading it, it ends.
+            incident = secrets.token_hex(6)
+            logger.exception(INCIDENT, incident, self.round_id)
+            await self._end_unread(_internal_error(incident))
+            return True
         live = hub().begin(brief.place.answer_id, brief.place.thread_id)
         writer = Writer(self.round_id, live, on_stop=self.stop, on_lost=self.lose)
         journal().open(writer)
@@ -102,6 +111,19 @@ class Run:
             hub().end(live)
         await round_ended(brief.place)
         return True
+
+    async def _end_unread(self, outcome: Outcome) -> None:
+        """End a round of which nothing could be read; a sweep does it if we cannot."""
+        try:
+            await in_database(
+                ledger.finish_round, self.round_id, outcome, worker=worker_id()
+            )
+            place = await in_database(ledger.place_of, self.round_id)
+        except (DatabaseError, InterfaceError):
+            logger.exception("Round %s could not be ended", self.round_id)
+            return
+        if place is not None:
+            await round_ended(place)
 
     async def _outcome(self, brief: Brief, writer: Writer) -> Outcome:
         """Let the round run to whatever end it has."""
@@ -117,10 +139,8 @@ class Run:
         except Exception:
             # The outer edge of a round: whatever is wrong with us, it ends.
             incident = secrets.token_hex(6)
-            logger.exception(
-                "INTERNAL_ERROR incident=%s round=%s", incident, self.round_id
-            )
-            return Outcome(INTERNAL_ERROR, params={"incident": incident})
+            logger.exception(INCIDENT, incident, self.round_id)
+            return _internal_error(incident)
         answering.reinstate()
         progress = answering.progress
         return Outcome(
@@ -154,7 +174,10 @@ class Run:
         self, work: asyncio.Task[Verdict], answering: Answering
     ) -> Verdict:
         """Read from the markers, or else from the work, how the round ended."""
-        if not work.cancelled() and not self.markers.stop:
+        ended_itself = not work.cancelled() and (
+            work.exception() is None or not self.markers.any
+        )
+        if ended_itself and not self.markers.stop:
             return work.result()
         await self._record_cancelled(answering)
         if self.markers.stop:
@@ -206,6 +229,11 @@ class Run:
                 await asyncio.sleep(wait)
 
 
+def _internal_error(incident: str) -> Outcome:
+    """End a round because of a fault of ours; the log has it by this number (B11)."""
+    return Outcome(INTERNAL_ERROR, params={"incident": incident})
+
+
 def _cap(answering: Answering) -> Verdict:
     """Name the cap, and what the round was doing when it fell (F1, F2)."""
     progress = answering.progress
@@ -214,7 +242,7 @@ def _cap(answering: Answering) -> Verdict:
         key, params = "round.cap_tool", {"tool": progress.tool}
     elif progress.has_answered:
         key = "round.cap"
-    elif progress.reasoning_began is not None:
+    elif progress.is_reasoning:
         key = "round.cap_reasoning"
         logger.warning("[ThreadExec] ROUND_CAP_WHILE_REASONING")
     else:

@@ -20,6 +20,8 @@ from threads.rounds.hub import live_view
 from threads.views.listing import composer, sidebar
 from threads.views.sending import submit
 
+NOTHING = view_of(Cell())
+
 
 def own_thread(request: HttpRequest, thread_id: int) -> Thread:
     """Return one of the person's threads; a stranger's does not exist for them.
@@ -36,7 +38,12 @@ def active_round(thread: Thread) -> Round | None:
 
 
 def shown(cell: Cell) -> CellView:
-    """Show a cell as it stands: what is being written here, else the database's."""
+    """Show a cell as it stands: what is being written here, else the database's.
+
+    A person's message is shown as it was written: nothing of it is rendered.
+    """
+    if cell.role == Cell.Role.USER:
+        return NOTHING
     if cell.status != Cell.Status.STREAMING:
         return view_of(cell)
     return live_view(cell.pk) or view_of(cell, cell.journal.all())

@@ -3,6 +3,8 @@
 from typing import Any, cast
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
@@ -13,7 +15,7 @@ from threads.endpoints import offered_models
 from threads.forms import MessageForm
 from threads.models import LanguageModel, Round, Thread
 from threads.views.listing import composer, sidebar
-from threads.views.sending import submit
+from threads.views.sending import open_for, run
 
 FIRST_PROMPTS = (
     _("Explain how a tide table is made, as if I had only ever seen the sea once."),
@@ -48,18 +50,27 @@ def tour() -> dict[str, list[LanguageModel]]:
 
 
 def begin(request: HttpRequest, form: MessageForm) -> Thread:
-    """Make a thread of a message; the same sending finds the thread it made."""
+    """Make a thread of a message; the same sending finds the thread it made.
+
+    Two of them at once stand in line before the person's own row.
+    """
     key = form.cleaned_data["key"]
-    earlier = Round.objects.filter(
-        thread__owner_id=request.user.pk,
-        submission_key=key,
-        user_cell__text=clean(form.cleaned_data["prompt"]),
-    ).select_related("thread")
-    if key and (known := earlier.first()):
-        return known.thread
     owner_id = cast("int", request.user.pk)
-    thread = Thread.objects.create(owner_id=owner_id, model=form.cleaned_data["model"])
-    submit(thread, form)
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=owner_id)
+        earlier = Round.objects.filter(
+            thread__owner_id=owner_id,
+            submission_key=key,
+            user_cell__text=clean(form.cleaned_data["prompt"]),
+        ).select_related("thread")
+        if key and (known := earlier.first()):
+            return known.thread
+        thread = Thread.objects.create(
+            owner_id=owner_id, model=form.cleaned_data["model"]
+        )
+        round_ = open_for(thread, form)
+    if round_ is not None:
+        run(round_)
     return thread
 
 

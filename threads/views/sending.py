@@ -14,7 +14,27 @@ def submit(thread: Thread, form: MessageForm) -> Round | None:
     """Open a round for a valid form and set it going.
 
     Returns None, with the reason among the form's errors, while another round of
-    the thread is under way. The thread remembers the model.
+    the thread is under way.
+    """
+    round_ = open_for(thread, form)
+    if round_ is None:
+        # Should the worker of that other round be gone, it is ended now.
+        async_to_sync(engine.keep_house)()
+    else:
+        run(round_)
+    return round_
+
+
+def run(round_: Round) -> None:
+    """Set a round going; everything it needs has been committed."""
+    async_to_sync(engine.start)(round_.pk)
+    async_to_sync(engine.keep_house)()
+
+
+def open_for(thread: Thread, form: MessageForm) -> Round | None:
+    """Write the round of a valid form; None, with an error, if the thread is busy.
+
+    The thread remembers the model.
     """
     model: LanguageModel | None = (
         form.cleaned_data["model"] or thread.model or default_model(offered_models())
@@ -38,6 +58,4 @@ def submit(thread: Thread, form: MessageForm) -> Round | None:
         return None
     if model and model.pk != thread.model_id:
         Thread.objects.filter(pk=thread.pk).update(model=model)
-    # Every write is committed here: open_round's transaction is its own.
-    async_to_sync(engine.start)(round_.pk)
     return round_

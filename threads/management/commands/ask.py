@@ -17,7 +17,9 @@ from django.db import OperationalError
 from django.utils.translation import get_supported_language_variant
 
 from threads import conf, provision
+from threads.core.answer import clean
 from threads.endpoints import default_model, offered_models
+from threads.forms import LONGEST_MESSAGE
 from threads.models import Agent, LanguageModel, Round, Thread
 from threads.practice.models import PRACTICE_MODELS
 from threads.rounds import engine, ledger
@@ -26,7 +28,7 @@ from threads.rounds.loops import in_database
 from threads.rounds.report import Report, report
 
 COMPLETED, BAD_USAGE, NAMED_CONDITION = 0, 2, 3
-PROMPT_LENGTH = 100_000
+MODEL_LENGTH = 200
 DEFAULT_USER = "ask"
 
 
@@ -94,14 +96,14 @@ class Command(BaseCommand):
         if options["verbosity"] < 2:
             # The sentence and the ledger tell it; markers are for servers' logs.
             logging.getLogger("threads").setLevel(logging.ERROR)
-        self.agent = self._agent(options["agent"])
+        self.agent = self._agent(clean(options["agent"]))
         provision.ensure_gateways()
         if options["batch"] is not None:
             statuses = self._batch(options)
         else:
             ask = Ask(
                 checked_prompt(options["prompt"]),
-                options["model"],
+                checked_name(options["model"]),
                 checked_locale(options["locale"]),
             )
             statuses = [asyncio.run(self._one(ask, options))]
@@ -124,7 +126,7 @@ class Command(BaseCommand):
                 self._write(json.dumps(outcome, ensure_ascii=False) + "\n")
             else:
                 shown = asyncio.ensure_future(self._show(thread_id))
-                await engine.start(round_id)
+                engine.engine().begin(round_id)
                 await engine.wait(round_id)
                 shown.cancel()
                 with suppress(asyncio.CancelledError):
@@ -219,7 +221,7 @@ async def closing_engine() -> AsyncIterator[None]:
 
 async def settled(round_id: int, id: object) -> Report:
     """Run a round to its end and describe it."""
-    await engine.start(round_id)
+    engine.engine().begin(round_id)
     await engine.wait(round_id)
     return await in_database(read_report, round_id, id)
 
@@ -264,8 +266,8 @@ def checked_prompt(prompt: object) -> str:
         raise unusable("There is no prompt, or it is not text.")
     if not prompt.strip():
         raise unusable("The prompt is empty.")
-    if len(prompt) > PROMPT_LENGTH:
-        raise unusable(f"The prompt is longer than {PROMPT_LENGTH} characters.")
+    if len(prompt) > LONGEST_MESSAGE:
+        raise unusable(f"The prompt is longer than {LONGEST_MESSAGE} characters.")
     return prompt
 
 
@@ -273,7 +275,15 @@ def checked_name(name: object) -> str:
     """Refuse a model id that is not text."""
     if not isinstance(name, str | None):
         raise unusable("The model is not text.")
-    return name or ""
+    name = clean(name or "")
+    if len(name) > MODEL_LENGTH:
+        raise unusable(f"The model is longer than {MODEL_LENGTH} characters.")
+    return name
+
+
+def cleaned(value: object) -> object:
+    """Make a caller's own id fit to be written."""
+    return clean(value) if isinstance(value, str) else value
 
 
 def checked_locale(locale: object) -> str:
@@ -287,9 +297,9 @@ def checked_locale(locale: object) -> str:
 def batch_lines(source: str) -> list[str]:
     """Read a batch from a file or standard input."""
     if source == "-":
-        return sys.stdin.read().splitlines()
+        return sys.stdin.read().split("\n")
     try:
-        return Path(source).read_text("utf-8").splitlines()
+        return Path(source).read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise unusable(f"The batch cannot be read: {error}") from error
 
@@ -310,7 +320,7 @@ def read_batch(lines: Iterable[str], model: str, locale: str) -> Iterable[Ask]:
                 prompt=checked_prompt(entry.get("prompt")),
                 model=checked_name(entry.get("model")) or model,
                 locale=checked_locale(entry.get("locale") or locale),
-                id=entry.get("id"),
+                id=cleaned(entry.get("id")),
             )
         except CommandError as error:
             raise unusable(f"Line {number}: {error}") from error
