@@ -45,7 +45,7 @@ def finish_round(
     every other outcome. The answer's text is what the journal holds.
     """
     round_ = (
-        Round.objects.filter(pk=round_id).select_related("answer_cell", "model").first()
+        Round.objects.filter(pk=round_id).select_related("answer_cell", "model__gateway").first()
     )
     if round_ is None:
         logger.warning(
@@ -102,9 +102,12 @@ def _stopped(outcome: Outcome) -> Outcome:
 
 
 def _model_name(round_: Round) -> str:
-    """Name the model as the round's language does, or else by its wire id."""
+    """Name the model as the round's language does, or else by its wire id.
+
+    Names of practice models say what they show and are no names in a sentence.
+    """
     model = round_.model
-    if model is None:
+    if model is None or model.gateway.is_practice:
         return round_.model_requested
     with translation.override(round_.locale):
         return model.name or model.wire_id
