@@ -1,59 +1,44 @@
-"""Which push may change which cell."""
-
-from itertools import product
+"""Positions, and pieces that become a text."""
 
 import pytest
 
-from threads.core.snapshot import Position, continues, supersedes
-
-POSITIONS = [Position(*pair) for pair in product(range(3), range(3))]
+from threads.core.snapshot import Position, laid_end_to_end
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "changes"),
+    ("newer", "older"),
     [
-        (Position(0, 5), Position(0, 4), True),
-        (Position(0, 4), Position(0, 4), False),
-        (Position(0, 3), Position(0, 4), False),
-        (Position(1, 0), Position(0, 9), True),
-        (Position(0, 9), Position(1, 0), False),
-        (Position(1, 1), Position(1, 0), True),
+        (Position(0, 5), Position(0, 4)),
+        (Position(1, 0), Position(0, 9)),
+        (Position(1, 1), Position(1, 0)),
     ],
 )
 def test_text_grows_inside_a_generation_and_only_a_newer_one_shortens_it(
-    new: Position, old: Position, changes: bool
+    newer: Position, older: Position
 ) -> None:
-    assert supersedes(new, old) is changes
-
-
-@pytest.mark.parametrize("new", POSITIONS)
-@pytest.mark.parametrize("old", POSITIONS)
-def test_after_the_end_nothing_changes(new: Position, old: Position) -> None:
-    assert not supersedes(new, old, ended=True)
-
-
-@pytest.mark.parametrize("one", POSITIONS)
-@pytest.mark.parametrize("other", POSITIONS)
-def test_of_two_different_positions_exactly_one_supersedes(
-    one: Position, other: Position
-) -> None:
-    assert supersedes(one, other) + supersedes(other, one) == (one != other)
-
-
-@pytest.mark.parametrize(
-    ("start", "shown", "fits"),
-    [
-        (Position(0, 4), Position(0, 4), True),
-        (Position(0, 5), Position(0, 4), False),
-        (Position(0, 3), Position(0, 4), False),
-        (Position(1, 4), Position(0, 4), False),
-    ],
-)
-def test_text_is_appended_only_where_it_begins_at_what_is_shown(
-    start: Position, shown: Position, fits: bool
-) -> None:
-    assert continues(start, shown) is fits
+    assert newer > older
 
 
 def test_a_cell_begins_empty() -> None:
     assert Position() == Position(generation=0, length=0)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "before", "text"),
+    [
+        ([], "", ""),
+        ([], "there", "there"),
+        ([(0, "one "), (4, "two")], "", "one two"),
+        ([(4, "two"), (0, "one ")], "", "one two"),
+        ([(0, "one"), (9, "after a gap")], "", "one"),
+        ([(2, "no beginning")], "", ""),
+        ([(6, "more")], "there ", "there more"),
+        ([(0, "there "), (6, "more")], "there ", "there more"),
+        ([(1, "oday")], "there", "today"),
+        ([(0, "ab"), (1, "xyz"), (4, "!")], "", "axyz!"),
+    ],
+)
+def test_pieces_make_a_text_up_to_the_first_gap(
+    pieces: list[tuple[int, str]], before: str, text: str
+) -> None:
+    assert laid_end_to_end(pieces, before) == text

@@ -1,29 +1,34 @@
-"""The one rule for what may replace what in a cell that is being written.
+"""How far a cell's text stands, and how its pieces become one text.
 
-Inside a generation text only grows; a newer generation may shorten; after the
-end nothing changes (requirements E1, E2, E5). Journal, hub, consumer and page
-all ask here.
+Inside a generation text only grows; a newer generation may shorten it
+(requirements E1, E2), so the greater position is the newer state. Pages, sockets
+and the terminal write all lay the journal's pieces together here.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
-    """How far a cell's text stands: its generation, and characters in it."""
+    """Generation, and characters in it; of two, the greater is the newer."""
 
     generation: int = 0
     length: int = 0
 
 
-def supersedes(new: Position, old: Position, *, ended: bool = False) -> bool:
-    """Tell whether a push at `new` may change a cell shown at `old`.
+def laid_end_to_end(pieces: Iterable[tuple[int, str]], before: str = "") -> str:
+    """Join pieces of one generation, each with its offset, up to the first gap.
 
-    Equal positions do not supersede: nothing would change.
+    They may come in any order. `before` is what is there already; a piece that
+    begins inside what is there replaces the rest of it.
     """
-    return not ended and new > old
-
-
-def continues(start: Position, shown: Position) -> bool:
-    """Tell whether text that begins at `start` may be appended to what is shown."""
-    return start == shown
+    joined, length = [before], len(before)
+    for offset, text in sorted(pieces, key=lambda piece: piece[0]):
+        if offset > length:
+            break
+        if offset < length:
+            joined = ["".join(joined)[:offset]]
+        joined.append(text)
+        length = offset + len(text)
+    return "".join(joined)

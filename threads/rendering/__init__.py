@@ -8,6 +8,7 @@ from threads.rendering.cells import (
     thread_row_html,
     view_of,
 )
+from threads.rendering.code import language_name
 from threads.rendering.stream import MarkdownStream, render_text
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "cell_html",
     "composer_state_html",
     "foot_html",
+    "language_name",
     "render_text",
     "thread_row_html",
     "view_of",

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.template.loader import render_to_string
 
+from threads.core.snapshot import laid_end_to_end
 from threads.models import Cell, JournalEntry, Round, Thread
+from threads.rendering.code import language_name
 from threads.rendering.stream import MarkdownStream, render_text
 
 
@@ -48,18 +50,19 @@ def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:
             reasoning=cell.reasoning,
             reasoning_offset=len(cell.reasoning),
         )
-    rows = sorted(entries, key=lambda entry: entry.offset)
+    rows = list(entries)
     generation = max([cell.text_generation, *(row.generation for row in rows)])
-    text, reasoning = (
-        (cell.text, cell.reasoning) if generation == cell.text_generation else ("", "")
+    folded = generation == cell.text_generation
+    texts, thoughts = (
+        [
+            (row.offset, row.text)
+            for row in rows
+            if row.generation == generation and row.part == part
+        ]
+        for part in (JournalEntry.Part.TEXT, JournalEntry.Part.REASONING)
     )
-    for row in rows:
-        if row.generation != generation:
-            continue
-        if row.part == JournalEntry.Part.TEXT and row.offset <= len(text):
-            text = text[: row.offset] + row.text
-        elif row.part == JournalEntry.Part.REASONING and row.offset <= len(reasoning):
-            reasoning = reasoning[: row.offset] + row.text
+    text = laid_end_to_end(texts, cell.text if folded else "")
+    reasoning = laid_end_to_end(thoughts, cell.reasoning if folded else "")
     return streaming_view(generation, text, reasoning)
 
 
@@ -74,7 +77,7 @@ def streaming_view(generation: int, text: str, reasoning: str) -> CellView:
         open_html=stream.open_html,
         tail=stream.tail,
         tail_kind=stream.tail_kind,
-        tail_language=stream.tail_language,
+        tail_language=language_name(stream.tail_language),
         reasoning=reasoning,
         reasoning_offset=len(reasoning),
         revision=stream.revision,

@@ -165,7 +165,8 @@ class MarkdownStream:
     def _provisional(self) -> dict[str, Any]:
         """Lend the definitions so far: those of an open block may still change."""
         known: dict[str, Any] = self._references.get("references", {})
-        return {"references": ChainMap({}, known)}
+        borrowed = self._references.get("borrowed", 0)
+        return {"references": ChainMap({}, known), "borrowed": borrowed}
 
     def _close(self, *, keep_scanner: bool = False) -> None:
         """Render the open block for good."""

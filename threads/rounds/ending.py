@@ -45,7 +45,9 @@ def finish_round(
     every other outcome. The answer's text is what the journal holds.
     """
     round_ = (
-        Round.objects.filter(pk=round_id).select_related("answer_cell", "model__gateway").first()
+        Round.objects.filter(pk=round_id)
+        .select_related("answer_cell", "model__gateway")
+        .first()
     )
     if round_ is None:
         logger.warning(

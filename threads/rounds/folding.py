@@ -7,6 +7,7 @@ that a person saw last is never lost to a trailing run of withdrawals (E8, X2).
 
 from dataclasses import dataclass
 
+from threads.core.snapshot import laid_end_to_end
 from threads.models import Cell, JournalEntry
 
 
@@ -21,13 +22,13 @@ class Folded:
 
 def fold(cell: Cell) -> Folded:
     """Fold the journal of a cell; without entries the cell's own text stands."""
-    texts: dict[int, list[JournalEntry]] = {}
-    thoughts: dict[int, list[JournalEntry]] = {}
+    texts: dict[int, list[tuple[int, str]]] = {}
+    thoughts: dict[int, list[tuple[int, str]]] = {}
     for entry in JournalEntry.objects.filter(cell=cell).order_by(
         "generation", "offset"
     ):
         part = texts if entry.part == JournalEntry.Part.TEXT else thoughts
-        part.setdefault(entry.generation, []).append(entry)
+        part.setdefault(entry.generation, []).append((entry.offset, entry.text))
     stored = Cell.objects.values_list("text_generation", flat=True).get(pk=cell.pk)
     newest = max(texts, default=stored)
     return Folded(
@@ -39,14 +40,3 @@ def fold(cell: Cell) -> Folded:
         if thoughts
         else cell.reasoning,
     )
-
-
-def laid_end_to_end(entries: list[JournalEntry]) -> str:
-    """Join entries of one generation as far as they are without a gap."""
-    pieces, length = list[str](), 0
-    for entry in entries:
-        if entry.offset != length:
-            break
-        pieces.append(entry.text)
-        length += len(entry.text)
-    return "".join(pieces)

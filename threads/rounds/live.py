@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from threads.core.snapshot import Position
-from threads.rendering import CellView, MarkdownStream
+from threads.rendering import CellView, MarkdownStream, language_name
 
 UNKNOWN_TAIL = -1
 
@@ -184,7 +184,7 @@ class LiveCell:
             open_html=stream.open_html,
             tail=tail,
             tail_kind=stream.tail_kind,
-            tail_language=stream.tail_language,
+            tail_language=language_name(stream.tail_language),
             reasoning_parts=self.reasoning_parts,
             reasoning_count=len(self.reasoning_parts),
         )

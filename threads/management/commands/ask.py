@@ -4,8 +4,8 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,22 +93,22 @@ class Command(BaseCommand):
             raise unusable(
                 f"The database is not ready ({error}). Run: manage.py migrate"
             ) from error
-        if options["verbosity"] < 2:
-            # The sentence and the ledger tell it; markers are for servers' logs.
-            logging.getLogger("threads").setLevel(logging.ERROR)
         self.agent = self._agent(clean(options["agent"]))
         provision.ensure_gateways()
-        if options["batch"] is not None:
-            statuses = self._batch(options)
-        else:
-            ask = Ask(
-                checked_prompt(options["prompt"]),
-                checked_name(options["model"]),
-                checked_locale(options["locale"]),
-            )
-            statuses = [asyncio.run(self._one(ask, options))]
+        with quiet_log(options["verbosity"]):
+            statuses = self._answer(options)
         if any(status != "done" for status in statuses):
             sys.exit(NAMED_CONDITION)
+
+    def _answer(self, options: dict[str, Any]) -> list[str]:
+        if options["batch"] is not None:
+            return self._batch(options)
+        ask = Ask(
+            checked_prompt(options["prompt"]),
+            checked_name(options["model"]),
+            checked_locale(options["locale"]),
+        )
+        return [asyncio.run(self._one(ask, options))]
 
     def _agent(self, slug: str) -> Agent | None:
         if not slug:
@@ -208,6 +208,19 @@ class Command(BaseCommand):
         if text:
             self.stdout.write(text, ending="")
             self.stdout.flush()
+
+
+@contextmanager
+def quiet_log(verbosity: int) -> Iterator[None]:
+    """Leave markers to servers' logs: here the sentence and the ledger tell it all."""
+    log = logging.getLogger("threads")
+    level = log.level
+    if verbosity < 2:
+        log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 @asynccontextmanager
