@@ -4,22 +4,27 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 from django.db import OperationalError
-from django.utils.translation import get_supported_language_variant
 
 from threads import conf, provision
 from threads.core.answer import clean
 from threads.endpoints import default_model, offered_models
-from threads.forms import LONGEST_MESSAGE
+from threads.management.asks import (
+    Ask,
+    batch_lines,
+    checked_locale,
+    checked_name,
+    checked_prompt,
+    read_batch,
+    unusable,
+)
 from threads.models import Agent, LanguageModel, Round, Thread
 from threads.practice.models import PRACTICE_MODELS
 from threads.rounds import engine, ledger
@@ -27,24 +32,8 @@ from threads.rounds.hub import hub
 from threads.rounds.loops import in_database
 from threads.rounds.report import Report, report
 
-COMPLETED, BAD_USAGE, NAMED_CONDITION = 0, 2, 3
-MODEL_LENGTH = 200
+NAMED_CONDITION = 3
 DEFAULT_USER = "ask"
-
-
-def unusable(message: str) -> CommandError:
-    """Build the error of a call that cannot be carried out as it stands."""
-    return CommandError(message, returncode=BAD_USAGE)
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """One prompt and how it is to be answered."""
-
-    prompt: str
-    model: str
-    locale: str
-    id: object = None
 
 
 class Command(BaseCommand):
@@ -271,69 +260,3 @@ def own_thread(user: User, thread_id: int | None) -> Thread:
     if thread is None:
         raise unusable(f"{user.get_username()} has no thread {thread_id}.")
     return thread
-
-
-def checked_prompt(prompt: object) -> str:
-    """Refuse what cannot be asked."""
-    if not isinstance(prompt, str):
-        raise unusable("There is no prompt, or it is not text.")
-    if not prompt.strip():
-        raise unusable("The prompt is empty.")
-    if len(prompt) > LONGEST_MESSAGE:
-        raise unusable(f"The prompt is longer than {LONGEST_MESSAGE} characters.")
-    return prompt
-
-
-def checked_name(name: object) -> str:
-    """Refuse a model id that is not text."""
-    if not isinstance(name, str | None):
-        raise unusable("The model is not text.")
-    name = clean(name or "")
-    if len(name) > MODEL_LENGTH:
-        raise unusable(f"The model is longer than {MODEL_LENGTH} characters.")
-    return name
-
-
-def cleaned(value: object) -> object:
-    """Make a caller's own id fit to be written."""
-    return clean(value) if isinstance(value, str) else value
-
-
-def checked_locale(locale: object) -> str:
-    """Refuse a language that the site does not speak."""
-    try:
-        return get_supported_language_variant(str(locale))
-    except LookupError as error:
-        raise unusable(f"This site does not speak {locale!r}.") from error
-
-
-def batch_lines(source: str) -> list[str]:
-    """Read a batch from a file or standard input."""
-    if source == "-":
-        return sys.stdin.read().split("\n")
-    try:
-        return Path(source).read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise unusable(f"The batch cannot be read: {error}") from error
-
-
-def read_batch(lines: Iterable[str], model: str, locale: str) -> Iterable[Ask]:
-    """Check every line before the first is asked."""
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except ValueError as error:
-            raise unusable(f"Line {number} is not JSON: {error}") from error
-        if not isinstance(entry, dict):
-            raise unusable(f"Line {number} is not a JSON object.")
-        try:
-            yield Ask(
-                prompt=checked_prompt(entry.get("prompt")),
-                model=checked_name(entry.get("model")) or model,
-                locale=checked_locale(entry.get("locale") or locale),
-                id=cleaned(entry.get("id")),
-            )
-        except CommandError as error:
-            raise unusable(f"Line {number}: {error}") from error
