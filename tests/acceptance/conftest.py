@@ -15,18 +15,9 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, async_playwright
 
+from tests.chromium import FLAGS, chromium
+
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
 READY_SECONDS = 60.0
 
 
@@ -153,24 +144,12 @@ def own_site(tmp_path: Path) -> Iterator[Site]:
         site.end(signal.SIGKILL)
 
 
-def require_chromium() -> None:
-    """In CI a missing Chromium fails; elsewhere it skips and says how to get it."""
-    if CHROMIUM.exists():
-        return
-    hint = "Chromium is missing; get it with: apt-get install chromium"
-    if os.environ.get("CI") == "true":
-        pytest.fail(hint)
-    pytest.skip(hint)
-
-
 @pytest.fixture
 async def browser() -> AsyncIterator[Browser]:
     """A real Chromium."""
-    require_chromium()
+    path = chromium()
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(
-            executable_path=CHROMIUM, args=FLAGS
-        )
+        chromium = await playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield chromium
         await chromium.close()
 

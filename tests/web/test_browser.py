@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -11,29 +10,22 @@ from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, WebSocketRoute, expect, sync_playwright
 
+from tests.chromium import FLAGS, chromium
 from tests.conftest import Site, model_now
 from threads.models import Cell, LanguageModel, Round, Thread
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update"),
-    *("--disable-sync", "--disable-dev-shm-usage"),
-)
 ACCESSIBLE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    path = chromium()
     with sync_playwright() as playwright:
         # Playwright's loop runs in this thread; Django must still talk to the database.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
