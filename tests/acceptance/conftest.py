@@ -149,9 +149,9 @@ async def browser() -> AsyncIterator[Browser]:
     """A real Chromium."""
     path = chromium()
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        await chromium.close()
+        launched = await playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield launched
+        await launched.close()
 
 
 NEW_PERSON = """
