@@ -16,15 +16,24 @@ from threads.models import Cell, Sentence
 
 ENGLISH = {
     "stream.stalled_start": (
-        "{model} accepted your message but never started to answer. Send it again, or choose another model."
+        "{model} accepted your message but never began to answer. Send your message again, or "
+        "choose another model."
+    ),
+    "stream.stalled_start_open": (
+        "The gateway of {model} kept the line open, but the model never began to answer. Send "
+        "your message again, or choose another model."
     ),
     "stream.stalled_mid": (
         "{model} stopped answering halfway: nothing more came. What arrived is kept. "
         "Send your message again, or choose another model."
     ),
+    "stream.stalled_mid_open": (
+        "{model} stopped answering halfway, although its gateway kept the line open. What arrived"
+        " is kept. Send your message again, or choose another model."
+    ),
     "stream.truncated": (
-        "The connection to {model} ended before its answer was whole. What arrived is kept. "
-        "Send your message again."
+        "The connection to {model} ended before its answer was whole. What arrived is kept. Send "
+        "your message again, or choose another model."
     ),
     "stream.faulted": (
         "The provider of {model} reported that it failed while answering. What arrived is kept. "
@@ -50,10 +59,13 @@ ENGLISH = {
         "Ask for something shorter, or choose another model."
     ),
     "answer.cut_length": "{model} reached its output limit here. Ask it to go on where it stopped.",
-    "answer.filtered": "The provider's content filter ended this answer of {model}. Put your message differently.",
+    "answer.filtered": (
+        "The content rules of {model}'s provider ended this answer here. Put your message "
+        "differently, or choose another model."
+    ),
     "request.blocked": (
-        "The provider of {model} blocked this message because of what it contains. "
-        "Change the message, then send it again."
+        "The content rules of {model}'s provider do not allow this message. Change the message, "
+        "or choose another model."
     ),
     "request.too_long": (
         "This conversation is too long for {model}. Shorten the message, start a new thread, "
@@ -70,14 +82,19 @@ ENGLISH = {
         "The address that this site has for {model} did not answer as a model gateway does. "
         "Tell your operator, and choose another model meanwhile."
     ),
-    "config.model_missing": "{model} is not available here any more. Choose another model.",
+    "config.model_missing": (
+        "{model} is not available on this site any more. Choose another model."
+    ),
+    "config.no_model": ("No model is set up on this site. Tell your operator."),
     "config.no_key": (
         "This site has no access of its own to the gateway of {model}. Tell your operator, "
         "or choose another model."
     ),
-    "config.region": "{model} is not offered from where this site runs. Choose another model.",
+    "config.region": (
+        "{model} is not offered in the place where this site runs. Choose another model."
+    ),
     "account.key_rejected": (
-        "The gateway of {model} did not accept this site's access. Sending again will not help: "
+        "The gateway of {model} did not accept this site's access. Waiting does not help: "
         "tell your operator, or choose another model."
     ),
     "account.no_credit": (
@@ -94,50 +111,73 @@ ENGLISH = {
         "The gateway refused this message for {model} and did not say why. "
         "Choose another model, or tell your operator."
     ),
-    "provider.timeout": "The provider of {model} took too long. Send your message again.",
+    "provider.timeout": (
+        "The provider of {model} took too long. What arrived is kept. Send your message again, or"
+        " choose another model."
+    ),
     "provider.rate_limited": (
-        "{model} is receiving more messages than it can take. Wait a moment, then send yours again, "
-        "or choose another model."
+        "{model} is being sent more messages at the moment than its provider accepts. Wait a "
+        "little, then send your message again, or choose another model."
     ),
     "provider.overloaded": (
-        "{model} is overloaded at the moment. Send your message again in a while, or choose another model."
+        "{model} has more work at the moment than its provider can do. Send your message again in"
+        " a while, or choose another model."
     ),
     "provider.error": (
         "The provider of {model} had an error of its own. What arrived is kept. "
         "Send your message again, or choose another model."
     ),
     "net.unreachable": (
-        "The gateway of {model} could not be reached. Send your message again; if it happens again, "
-        "tell your operator."
+        "The gateway of {model} could not be reached. Send your message again, or choose another "
+        "model; if it stays so, tell your operator."
     ),
     "round.cap": (
-        "This answer took longer than an answer may take. What arrived is kept. "
-        "Ask for less at once, then send your message again."
+        "AI streaming exceeded the maximum round duration of {minutes} minutes. {model} had begun"
+        " to answer and was not done. What arrived is kept. Ask for less at once."
     ),
     "round.cap_reasoning": (
-        "This answer took longer than an answer may take. {model} was still thinking and had not begun to "
-        "answer. Ask for less at once, or choose a model that thinks less."
+        "AI streaming exceeded the maximum round duration of {minutes} minutes. {model} was still"
+        " reasoning and had not started its answer. Ask for less at once, or choose a model that "
+        "reasons less."
     ),
     "round.cap_silent": (
-        "This answer took longer than an answer may take. {model} never began to answer. "
-        "Send your message again, or choose another model."
+        "AI streaming exceeded the maximum round duration of {minutes} minutes. {model} never "
+        "began to answer. Send your message again, or choose another model."
     ),
     "round.cap_tool": (
-        "This answer took longer than an answer may take. The tool {tool} was still running, and may or may "
-        "not have finished. Check before you send your message again."
+        "AI streaming exceeded the maximum round duration of {minutes} minutes. The tool {tool} "
+        "was still running and may or may not have finished. Check what it did before you ask "
+        "for it once more."
     ),
     "round.worker_lost": (
-        "The server that was writing this answer stopped. What had arrived is kept. Send your message again."
+        "The server that was writing this answer stopped. That was on our side. What arrived is "
+        "kept. Send your message again."
     ),
-    "round.worker_never_started": "No server took up your message in time. Send it again.",
+    "round.worker_never_started": (
+        "No server took up your message in time. That was on our side. Send your message again."
+    ),
+    "round.history": (
+        "The earlier part of this thread could not be read, so {model} was not asked. That was on"
+        " our side. Send your message again."
+    ),
     "round.tool_rounds": (
-        "{model} kept on calling tools without coming to an answer. Put your message differently."
+        "{model} kept on calling tools without coming to an answer. Put your message differently,"
+        " or choose another model."
     ),
     "internal.error": (
-        "Something on our side failed. What arrived is kept. If you report it, give this number: {incident}."
+        "Something on our side failed. What arrived is kept. Send your message again; if you "
+        "report it, give this number: {incident}."
     ),
+    "internal.request_shape": (
+        "This site put the conversation to {model} in a form that its gateway does not take. That"
+        " was on our side. Tell your operator, or choose another model."
+    ),
+    "answer.substituted": ("The gateway answered with {served} in place of {model}."),
 }
 """Every sentence of ours, in the words that stand when nothing else does."""
+
+PLACEHOLDERS = ("model", "incident", "tool", "minutes", "served")
+"""What a sentence may name; an operator's words may use no other."""
 
 
 @cache
@@ -156,7 +196,7 @@ def sentence(key: str, params: Mapping[str, str], locale: str) -> str:
     """
     if not key:
         return ""
-    values = {"model": "The model", "incident": "-", "tool": "-"}
+    values = dict.fromkeys(PLACEHOLDERS, "-") | {"model": "The model"}
     values |= {name: value for name, value in params.items() if value}
     for template in (_edited(key, locale), shipped().get(key, {}).get(locale, "")):
         if template:
