@@ -1,23 +1,32 @@
 """Checks the translations: nothing missing, placeholders equal, sources found.
 
-A language counts as offered once it has a catalogue; an offered language must be
-complete. Prints what is wrong and ends with status 1. With `--update LANGUAGE…`
-it writes the strings of the source into these languages' catalogues instead.
+Every language of the settings must be complete: interface, sentences, names of
+the practice models. Prints what is wrong and ends with status 1. With `--update`
+it writes the strings of the source into the catalogues instead.
 """
 
 import json
+import os
 import re
 import sys
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
 from babel.messages.pofile import read_po, write_po
 from django.conf import settings
+from django.utils.translation import to_locale
 from django.utils.translation.template import templatize
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+LANGUAGES = [code for code, _ in settings.LANGUAGES if code != "en"]
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+"""The date in every catalogue: the real one stands in the history of changes."""
+
 KEYWORDS = DEFAULT_KEYWORDS | {
     "gettext_lazy": None,
     "gettext_noop": None,
@@ -27,13 +36,17 @@ KEYWORDS = DEFAULT_KEYWORDS | {
 PLACEHOLDER = re.compile(r"%\([a-z_]+\)[sd]|%[sd]|\{[a-z_]*\}")
 
 
-def catalogues() -> dict[str, Catalog]:
-    """Read every language's catalogue."""
-    found = {}
-    for path in sorted((ROOT / "locale").glob("*/LC_MESSAGES/django.po")):
-        with path.open("rb") as file:
-            found[path.parts[-3]] = read_po(file)
-    return found
+def path_of(language: str) -> Path:
+    """Return the place of a language's catalogue."""
+    return ROOT / "locale" / to_locale(language) / "LC_MESSAGES" / "django.po"
+
+
+def catalogue_of(language: str) -> Catalog:
+    """Read a language's catalogue; an empty one where there is none yet."""
+    if not path_of(language).exists():
+        return Catalog(locale=to_locale(language))
+    with path_of(language).open("rb") as file:
+        return read_po(file, locale=to_locale(language))
 
 
 def sources() -> Catalog:
@@ -72,69 +85,72 @@ def texts(value: str | tuple[str, ...] | list[str]) -> list[str]:
 def problems() -> list[str]:
     """List what is wrong."""
     wrong: list[str] = []
-    wanted_texts = {key(message.id) for message in sources() if message.id}
-    for language, catalogue in catalogues().items():
+    wanted = {key(message.id): message for message in sources() if message.id}
+    fixtures = [
+        json.loads((ROOT / "threads" / "fixtures" / name).read_text("utf-8"))
+        for name in ("sentences.json", "practice.json")
+    ]
+    for language in LANGUAGES:
+        catalogue = catalogue_of(language)
         known = {key(message.id): message for message in catalogue if message.id}
+        for text in sorted(wanted):
+            if text in known:
+                wrong += _faults(known[text], catalogue, language)
+            else:
+                wrong.append(f"{language}: not in the catalogue: {text!r}")
         wrong += [
-            f"{language}: not in the catalogue: {text!r}"
-            for text in sorted(wanted_texts - set(known))
+            f"{language}: not used any more: {text!r}"
+            for text in set(known) - set(wanted)
         ]
-        for text in sorted(wanted_texts & set(known)):
-            message = known[text]
-            if message.fuzzy or not all(texts(message.string)):
-                wrong.append(f"{language}: not translated: {text!r}")
-            wanted = {
-                name for form in texts(message.id) for name in PLACEHOLDER.findall(form)
-            }
-            for form in texts(message.string):
-                if form and not set(PLACEHOLDER.findall(form)) <= wanted:
-                    wrong.append(f"{language}: other placeholders: {form!r}")
-    sentences = json.loads(
-        (ROOT / "threads/fixtures/sentences.json").read_text("utf-8")
-    )
-    sentences |= json.loads(
-        (ROOT / "threads/fixtures/practice.json").read_text("utf-8")
-    )
-    for language in catalogues():
-        name = language.lower().replace("_", "-")
-        if name != "en":
+        for fixture in fixtures:
             wrong += [
-                f"{name}: no sentence {k}"
-                for k, texts_ in sentences.items()
-                if name not in texts_
+                f"{language}: no words for {name}"
+                for name, words in fixture.items()
+                if language not in words
             ]
     return wrong
 
 
-def update(languages: list[str]) -> None:
+def _faults(message: Message, catalogue: Catalog, language: str) -> list[str]:
+    forms = texts(message.string)
+    plural = not isinstance(message.id, str)
+    if (
+        message.fuzzy
+        or not all(forms)
+        or (plural and len(forms) != catalogue.num_plurals)
+    ):
+        return [f"{language}: not translated: {key(message.id)!r}"]
+    wanted = {name for form in texts(message.id) for name in PLACEHOLDER.findall(form)}
+    return [
+        f"{language}: other placeholders: {form!r}"
+        for form in forms
+        # A plural form may leave the number out: "one more".
+        if not (found := set(PLACEHOLDER.findall(form))) <= wanted
+        or (not plural and found != wanted)
+    ]
+
+
+def update() -> None:
     """Bring catalogues up to date with the source; keeps every translation."""
     fresh = sources()
-    for language in languages:
-        path = ROOT / "locale" / language / "LC_MESSAGES" / "django.po"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        catalogue = Catalog(
-            locale=language, project="chatsite", version="1", charset="utf-8"
-        )
-        if path.exists():
-            with path.open("rb") as file:
-                catalogue = read_po(file, locale=language)
+    for language in LANGUAGES:
+        catalogue = catalogue_of(language)
         catalogue.update(fresh, no_fuzzy_matching=True)
         catalogue.obsolete.clear()
-        with path.open("wb") as file:
-            write_po(
-                file,
-                catalogue,
-                width=88,
-                no_location=True,
-                omit_header=False,
-                sort_output=True,
-            )
+        catalogue.project, catalogue.version = "chatsite", "1"
+        catalogue.header_comment = f"# chatsite in {catalogue.locale.english_name}."
+        catalogue.msgid_bugs_address = catalogue.last_translator = ""
+        catalogue.language_team = catalogue.locale.english_name
+        catalogue.creation_date = catalogue.revision_date = EPOCH
+        catalogue.fuzzy = False
+        path_of(language).parent.mkdir(parents=True, exist_ok=True)
+        with path_of(language).open("wb") as file:
+            write_po(file, catalogue, width=88, no_location=True, sort_output=True)
 
 
 if __name__ == "__main__":
-    settings.configure()
-    if sys.argv[1:2] == ["--update"]:
-        update(sys.argv[2:])
+    if sys.argv[1:] == ["--update"]:
+        update()
         sys.exit()
     found = problems()
     sys.stdout.write("".join(f"{line}\n" for line in found))

@@ -96,8 +96,8 @@ def follow_environment() -> None:
 
 
 def _offer_practice(gateway: Gateway) -> None:
-    words = json.loads((FIXTURES / "practice.json").read_text("utf-8"))
-    known = set(gateway.models.values_list("wire_id", flat=True))
+    words = _practice_words()
+    known = {model.wire_id: model for model in gateway.models.all()}
     LanguageModel.objects.bulk_create(
         LanguageModel(
             gateway=gateway,
@@ -105,15 +105,35 @@ def _offer_practice(gateway: Gateway) -> None:
             name=model.name,
             description=model.description,
             position=place,
-            **{
-                f"{field}_{language.replace('-', '_')}": text
-                for language, fields in words.get(model.wire_id, {}).items()
-                for field, text in fields.items()
-            },
+            **words.get(model.wire_id, {}),
         )
         for place, model in enumerate(PRACTICE_MODELS, 1)
         if model.wire_id not in known
     )
+    # A release may bring a language; what an operator wrote stays as it is.
+    for wire_id, model in known.items():
+        missing = {
+            column: text
+            for column, text in words.get(wire_id, {}).items()
+            if not getattr(model, column)
+        }
+        if missing:
+            gateway.models.filter(pk=model.pk).update(**missing)
+
+
+def _practice_words() -> dict[str, dict[str, str]]:
+    """Read the translations of the practice models: wire id to column to text."""
+    fixture: dict[str, dict[str, dict[str, str]]] = json.loads(
+        (FIXTURES / "practice.json").read_text("utf-8")
+    )
+    return {
+        wire_id: {
+            f"{field}_{language.replace('-', '_')}": text
+            for language, fields in languages.items()
+            for field, text in fields.items()
+        }
+        for wire_id, languages in fixture.items()
+    }
 
 
 @transaction.atomic

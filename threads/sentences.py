@@ -6,9 +6,10 @@ was shipped, else the English of this module. A raw key is never shown (B4).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
+from string import Formatter
 
 from django.db import DatabaseError
 
@@ -176,8 +177,35 @@ ENGLISH = {
 }
 """Every sentence of ours, in the words that stand when nothing else does."""
 
+SUBSTITUTED = "answer.substituted"
+
 PLACEHOLDERS = ("model", "incident", "tool", "minutes", "served")
 """What a sentence may name; an operator's words may use no other."""
+
+
+class Filler(Formatter):
+    """Fills in names and nothing else: an operator's words are no program."""
+
+    def get_field(
+        self, field_name: str, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[object, str]:
+        """Look a name up; `{model.upper}` and `{0}` are no names."""
+        return kwargs[field_name], field_name
+
+    def convert_field(self, value: object, conversion: str | None) -> object:
+        """Refuse `!r` and its like."""
+        if conversion is not None:
+            raise ValueError("a placeholder has no conversion")
+        return value
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        """Refuse widths and their like."""
+        if format_spec:
+            raise ValueError("a placeholder has no format")
+        return str(value)
+
+
+FILLER = Filler()
 
 
 @cache
@@ -192,17 +220,26 @@ def sentence(key: str, params: Mapping[str, str], locale: str) -> str:
     """Return the sentence of `key` in `locale`, with its placeholders filled.
 
     An unknown key answers with the neutral sentence. A template that an operator
-    broke falls back to the shipped one.
+    broke falls back to the shipped one. Params that name a model which answered
+    in place of the one asked for get one sentence more, for that (B13).
     """
     if not key:
         return ""
+    words = _filled(key, params, locale)
+    if params.get("served") and key != SUBSTITUTED:
+        words += " " + _filled(SUBSTITUTED, params, locale)
+    return words
+
+
+def _filled(key: str, params: Mapping[str, str], locale: str) -> str:
+    """Fill the one template that stands for `key`."""
     values = dict.fromkeys(PLACEHOLDERS, "-") | {"model": "The model"}
     values |= {name: value for name, value in params.items() if value}
     for template in (_edited(key, locale), shipped().get(key, {}).get(locale, "")):
         if template:
             try:
-                return template.format_map(values)
-            except (KeyError, ValueError, IndexError, AttributeError):
+                return FILLER.vformat(template, (), values)
+            except (KeyError, ValueError):
                 continue
     return ENGLISH.get(key, ENGLISH["stream.faulted_neutral"]).format_map(values)
 

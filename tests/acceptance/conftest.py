@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    async_playwright,
+    expect,
+)
 
 from tests.chromium import FLAGS, chromium
 
@@ -169,3 +175,28 @@ def sign_in_link(site: Site) -> str:
     ran = manage("shell", "-v0", "-c", NEW_PERSON, env=site.env)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip().splitlines()[-1]
+
+
+def is_wrong(said: ConsoleMessage) -> bool:
+    """A form that was refused is no mistake of the page, though browsers note it."""
+    return said.type == "error" and "status of 422" not in said.text
+
+
+@pytest.fixture
+async def person(browser: Browser, served: Site) -> AsyncIterator[BrowserContext]:
+    """Somebody new who has just signed in; nothing may go wrong on their pages."""
+    context = await browser.new_context(viewport={"width": 1100, "height": 800})
+    wrong: list[str] = []
+    context.on("weberror", lambda error: wrong.append(str(error.error)))
+    context.on(
+        "console",
+        lambda said: wrong.append(said.text) if is_wrong(said) else None,
+    )
+    page = await context.new_page()
+    await page.goto(served.address + sign_in_link(served))
+    await page.locator("form button[type=submit]").first.click()
+    await expect(page.locator("#composer-text")).to_be_visible()
+    await page.close()
+    yield context
+    await context.close()
+    assert wrong == []
