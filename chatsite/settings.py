@@ -222,6 +222,7 @@ CHAT_RETRY_WAITS = os.environ.get("CHAT_RETRY_WAITS", "15,45")
 CHAT_RETRY_WINDOW_SECONDS = os.environ.get("CHAT_RETRY_WINDOW_SECONDS", "480")
 CHAT_ROUND_ENGINE = os.environ.get("CHAT_ROUND_ENGINE", "")
 
+LOGGING_CONFIG = "chatsite.logs.configure"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -232,10 +233,15 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "threads": {"level": "INFO"},
+        # Django's own handlers would mail whole requests, forms included.
+        "django": {"level": "INFO"},
         # At INFO and below these libraries write addresses and, at DEBUG,
-        # bodies; prompts and answers never reach a log (requirement I9).
+        # bodies and parameters; prompts, answers and keys never reach a log (I9).
         "openai": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
+        "asyncio": {"level": "WARNING"},
+        "daphne": {"level": "WARNING"},
+        "django.db.backends": {"level": "WARNING"},
     },
 }

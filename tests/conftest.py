@@ -1,5 +1,6 @@
 """What tests share: people, gateways, a running site. Nothing of ours is mocked."""
 
+import logging
 import os
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import translation
 
+from tests.canaries import APART, CANARY, OURS, CanaryNet
 from tests.fakegateway import FakeGateway
 from threads.models import Gateway, LanguageModel, Thread
 from threads.practice.app import PracticeApp
@@ -26,6 +28,34 @@ from threads.rounds import engine
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 20.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each process of a run its own `--log-file`: they would overwrite one."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and config.option.log_file:
+        config.option.log_file += f".{worker}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def canary_net() -> Iterator[CanaryNet]:
+    """Hang the net under all loggers, our own at every level, for the whole run."""
+    net = CanaryNet()
+    for name in OURS:
+        logging.getLogger(name).setLevel(logging.DEBUG)
+    for name in ("", *APART):
+        logging.getLogger(name).addHandler(net)
+    yield net
+    for name in ("", *APART):
+        logging.getLogger(name).removeHandler(net)
+    assert net.take() == []
+
+
+@pytest.fixture(autouse=True)
+def _no_canary_reaches_a_log(canary_net: CanaryNet) -> Iterator[None]:
+    """Fail the test during which a record carried a prompt, an answer or a key."""
+    yield
+    assert canary_net.take() == []
 
 
 @pytest.fixture(scope="session")
@@ -125,6 +155,7 @@ class Site:
 
     port: int
     process: subprocess.Popen[bytes]
+    log: Path
 
     @property
     def url(self) -> str:
@@ -177,6 +208,8 @@ def site_starter(
     for site in running:
         site.process.terminate()
         site.process.wait(timeout=PATIENCE_SECONDS)
+    if log.exists():
+        assert CANARY.findall(log.read_text("utf-8", "replace")) == []
 
 
 @pytest.fixture
@@ -205,7 +238,7 @@ def start_site(log: Path) -> Site:
             stderr=output,
         )
     wait_for_port(port, process)
-    return Site(port, process)
+    return Site(port, process, log)
 
 
 def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:

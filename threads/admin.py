@@ -4,9 +4,15 @@ What rounds wrote is never edited here; it is the record from which causes are
 read. Provider keys are in the environment and nowhere on these pages.
 """
 
+from typing import cast
+
 from django.contrib import admin
-from django.db.models import Model
+from django.contrib.auth.models import User
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from modeltranslation.admin import TranslationAdmin
 
 from threads.models import (
@@ -14,12 +20,14 @@ from threads.models import (
     CallAttempt,
     Cell,
     Gateway,
+    KeyHealth,
     LanguageModel,
     Round,
     Sentence,
     Thread,
     ToolRun,
 )
+from threads.rounds import keyhealth
 
 
 class LedgerAdmin(admin.ModelAdmin[Model]):
@@ -135,3 +143,49 @@ class ToolRunAdmin(LedgerAdmin):
     list_display = ("__str__", "round", "name", "state", "has_effects", "started_at")
     list_filter = ("state", "has_effects", "name")
     ordering = ("-pk",)
+
+
+@admin.register(KeyHealth)
+class KeyHealthAdmin(LedgerAdmin):
+    """What gateways said of our keys; to read, and to clear by hand (J4)."""
+
+    list_display = (
+        *("gateway", "key_variable", "model", "status", "in_force", "code"),
+        *(
+            "http_status",
+            "provider_reason",
+            "since",
+            "last_seen_at",
+            "expires_at",
+            "count",
+        ),
+    )
+    list_display_links = ("key_variable",)
+    list_filter = ("status", "gateway")
+    list_select_related = ("gateway",)
+    ordering = ("-last_seen_at",)
+    actions = ("clear",)
+
+    @admin.display(description=_("in force"), boolean=True)
+    def in_force(self, row: KeyHealth) -> bool:
+        """Tell whether the mark still holds."""
+        return row.expires_at > timezone.now()
+
+    def has_clear_permission(self, request: HttpRequest) -> bool:
+        """Those may clear a mark who may change key health."""
+        return cast(User, request.user).has_perm("threads.change_keyhealth")
+
+    @admin.action(
+        description=_("Clear: let these keys be tried again"), permissions=["clear"]
+    )
+    def clear(self, request: HttpRequest, rows: QuerySet[KeyHealth]) -> None:
+        """Let go of the marks; the desk's own history says who did it."""
+        self.log_deletions(request, rows)
+        count = keyhealth.clear(rows)
+        self.message_user(
+            request,
+            ngettext(
+                "%(count)d mark was cleared.", "%(count)d marks were cleared.", count
+            )
+            % {"count": count},
+        )

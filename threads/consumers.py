@@ -118,7 +118,9 @@ class ThreadConsumer(AsyncWebsocketConsumer):
 
     def _greet(self, watcher: Watcher, hello: Hello) -> None:
         self.position, self.acks = hello.position, hello.acks
-        self.lack = pages.Lack(newer=True, composer=True, rows={self.thread_id})
+        self.lack = pages.Lack(
+            newer=True, composer=True, rows={self.thread_id}, shows=hello.shows
+        )
         self.notes.clear()
         watcher.shown.clear()
         for cell_id, (generation, blocks, offset, reasoning) in hello.cells.items():
@@ -143,6 +145,11 @@ class ThreadConsumer(AsyncWebsocketConsumer):
     async def round_ended(self, notice: dict[str, Any]) -> None:
         """An answer is over."""
         self.lack.ended[notice["cells"][-1]] = None
+        self._note_lack()
+
+    async def cells_changed(self, notice: dict[str, Any]) -> None:
+        """Other versions take their places."""
+        self.lack.placed.update(notice["cells"])
         self._note_lack()
 
     async def thread_changed(self, notice: dict[str, Any]) -> None:

@@ -14,10 +14,9 @@ from threads.models import LanguageModel, Thread
 LONGEST_MESSAGE = 100_000  # characters
 
 
-class MessageForm(forms.Form):
-    """A message, the model that shall answer, and the page's key for this sending."""
+class SendingForm(forms.Form):
+    """The model that shall answer, and the page's key for this one sending."""
 
-    prompt = forms.CharField(strip=False, required=False)
     model: forms.ModelChoiceField[LanguageModel] = forms.ModelChoiceField(
         LanguageModel.objects.none(),
         required=False,
@@ -33,6 +32,22 @@ class MessageForm(forms.Form):
         super().__init__(*args, **kwargs)
         models = cast("forms.ModelChoiceField[LanguageModel]", self.fields["model"])
         models.queryset = offered_models()
+
+
+class AgainForm(SendingForm):
+    """Asking for an answer again; `confirmed` lets tools with effects run again.
+
+    `tools` are those that stand in the way until then.
+    """
+
+    tools: tuple[str, ...] = ()
+    confirmed = forms.BooleanField(required=False)
+
+
+class MessageForm(SendingForm):
+    """A message."""
+
+    prompt = forms.CharField(strip=False, required=False)
 
     def clean_prompt(self) -> str:
         """Require a message of a length that can be sent.
@@ -55,6 +70,10 @@ class MessageForm(forms.Form):
                 },
             )
         return prompt.strip("\n")
+
+
+class ChangeForm(MessageForm, AgainForm):
+    """A message that was changed and is sent again."""
 
 
 class TitleForm(forms.ModelForm[Thread]):

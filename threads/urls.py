@@ -4,7 +4,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 from django.views.i18n import set_language
 
-from threads.views import accounts, conversation, home, managing, searching, site
+from threads.views import accounts, again, conversation, home, managing, searching, site
 
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
@@ -15,6 +15,26 @@ urlpatterns: list[URLPattern] = [
         "threads/<int:thread_id>/cells/<int:cell_id>/text/",
         conversation.cell_text,
         name="cell-text",
+    ),
+    path(
+        "threads/<int:thread_id>/cells/<int:cell_id>/again/",
+        again.again,
+        name="cell-again",
+    ),
+    path(
+        "threads/<int:thread_id>/cells/<int:cell_id>/change/",
+        again.change,
+        name="cell-change",
+    ),
+    path(
+        "threads/<int:thread_id>/cells/<int:cell_id>/choose/",
+        again.choose,
+        name="cell-choose",
+    ),
+    path(
+        "threads/<int:thread_id>/cells/<int:cell_id>/details/",
+        again.details,
+        name="cell-details",
     ),
     path("threads/<int:thread_id>/rename/", managing.rename, name="rename"),
     path("threads/<int:thread_id>/delete/", managing.delete, name="delete"),

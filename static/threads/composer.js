@@ -24,7 +24,7 @@ function recall(key) {
   }
 }
 
-function grow(area) {
+export function grow(area) {
   if (CSS.supports("field-sizing", "content")) return;
   area.style.height = "auto";
   area.style.height = `${area.scrollHeight}px`;
@@ -59,7 +59,7 @@ function installDraft(form, area) {
   return key;
 }
 
-function installKeys(form, area) {
+export function installKeys(form, area) {
   area.addEventListener("keydown", (event) => {
     // While a syllable is being composed (also 229, for Safari) Enter takes it.
     const composing = event.isComposing || event.keyCode === 229;

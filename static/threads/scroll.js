@@ -1,6 +1,7 @@
 // Where the reader is. The view follows new text only while they are at the end;
 // a message that was just sent stands near the top, above a spacer that shrinks as
-// the answer grows, so that nothing moves while it is read.
+// the answer grows, so that nothing moves while it is read. A cell that takes the
+// place of another moves nothing either: what was in view of the old one stays.
 
 const NEAR_END = 48;
 
@@ -8,12 +9,17 @@ export class Scroll {
   constructor({ cells, spacer, dock, bar, jump }) {
     Object.assign(this, { cells, spacer, dock, bar, jump });
     this.pinned = null;
+    this.held = 0;
     this.following = true;
     this.unseen = false;
     this.last = scrollY;
     addEventListener("scroll", () => this.moved(), { passive: true });
     addEventListener("resize", () => this.grown());
     new ResizeObserver(() => this.grown()).observe(cells);
+    // What a reader unfolds opens where they look, also at the end of a thread.
+    cells.addEventListener("click", (event) => {
+      if (event.target.closest("summary, [aria-controls], [data-change]")) this.following = false;
+    }, true);
     jump.addEventListener("click", () => {
       this.toEnd();
       document.getElementById("composer-text")?.focus({ preventScroll: true });
@@ -23,6 +29,14 @@ export class Scroll {
   get atEnd() {
     const root = document.documentElement;
     return root.scrollHeight - (scrollY + innerHeight) <= NEAR_END;
+  }
+
+  get isLive() {
+    return this.cells.querySelector('.cell[data-status="streaming"]') !== null;
+  }
+
+  get size() {
+    return this.cells.getBoundingClientRect().height;
   }
 
   begin() {
@@ -48,7 +62,7 @@ export class Scroll {
     this.height = height;
     this.measure();
     if (this.following) this.toEnd();
-    else if (more && !this.atEnd) this.unseen = true;
+    else if (more && !this.atEnd && this.isLive) this.unseen = true;
     this.offerJump();
   }
 
@@ -63,13 +77,37 @@ export class Scroll {
     this.last = scrollY;
   }
 
+  // The top of the old cell stays where it was if it could be seen, else its foot.
+  replace(shown, cell) {
+    const root = document.documentElement;
+    const before = shown.getBoundingClientRect();
+    const edge = before.top < this.bar.offsetHeight ? "bottom" : "top";
+    root.style.overflowAnchor = "none";
+    this.spacer.style.height = `${root.scrollHeight}px`;
+    shown.replaceWith(cell);
+    scrollBy({ top: cell.getBoundingClientRect()[edge] - before[edge], behavior: "instant" });
+    this.pinned = null;
+    const end = root.scrollHeight - this.spacer.offsetHeight;
+    this.held = this.size + Math.max(0, Math.floor(scrollY + innerHeight - end));
+    this.measure();
+    this.height = this.cells.scrollHeight;
+    this.following = this.atEnd;
+    this.last = scrollY;
+    requestAnimationFrame(() => requestAnimationFrame(() => { root.style.overflowAnchor = ""; }));
+  }
+
   pin(cell) {
     this.pinned = cell;
+    this.held = 0;
     this.measure();
     this.toEnd();
   }
 
   measure() {
+    if (this.held) {
+      this.spacer.style.height = `${Math.max(0, Math.floor(this.held - this.size))}px`;
+      return;
+    }
     if (!this.pinned?.isConnected) return;
     const margin = parseFloat(getComputedStyle(this.pinned).scrollMarginBlockStart) || 0;
     const visible = innerHeight - margin - this.dock.offsetHeight;

@@ -2,6 +2,7 @@
 
 import { Cell } from "./cells.js";
 import { forgetBusy, installComposer } from "./composer.js";
+import { installRemedies, keepDraft } from "./remedies.js";
 import { Scroll } from "./scroll.js";
 import { say } from "./status.js";
 
@@ -9,11 +10,13 @@ const QUIET_MS = 2000;
 const RETRY_MS = 3000;
 const GONE = [4401, 4404];
 const RETRIED_BY_HTMX = [1006, 1011, 1012, 1013];
+const MOST_SHOWN = 200;
 
 const main = document.getElementById("thread");
 const cells = document.getElementById("cells");
 const connection = document.getElementById("connection");
 const live = new Map();
+const replacing = new WeakSet();
 const scroll = new Scroll({
   cells,
   spacer: document.getElementById("spacer"),
@@ -75,7 +78,8 @@ function applyFrame(frame) {
 function hello() {
   const positions = [...cells.children].map((cell) => Number(cell.dataset.position));
   const standings = [...live].map(([id, cell]) => [id, cell.standing]);
-  sendJson({ type: "hello", acks: true, position: Math.max(-1, ...positions), cells: Object.fromEntries(standings) });
+  const shows = [...cells.children].slice(-MOST_SHOWN).map((cell) => Number(cell.dataset.cell));
+  sendJson({ type: "hello", acks: true, position: Math.max(-1, ...positions), cells: Object.fromEntries(standings), shows });
 }
 
 function setConnection(message) {
@@ -135,13 +139,29 @@ main.addEventListener("htmx:wsBeforeMessage", (event) => {
   else applyFrame(frame);
 });
 
-// Cells come by the socket and as the answer to Send; each is put in once.
+// Cells come by the socket and as the answer to a form; each is put in once: at the
+// end, or in the place of another version.
 cells.addEventListener("htmx:oobBeforeSwap", (event) => {
   if (event.detail.target !== cells) return;
   for (const cell of [...event.detail.fragment.children]) {
+    const shown = cells.querySelector(`:scope > [data-position="${cell.dataset.position}"]`);
     if (document.getElementById(cell.id)) cell.remove();
+    else if (shown) replace(shown, cell);
   }
 });
+
+function replace(shown, cell) {
+  const act = shown.contains(document.activeElement) ? document.activeElement.dataset.act : null;
+  replacing.add(cell);
+  scroll.replace(shown, cell);
+  htmx.process(cell);
+  keepDraft(shown, cell);
+  if (act) {
+    const turns = [...cell.querySelectorAll(".turn:enabled")];
+    (turns.find((turn) => turn.dataset.act === act) ?? turns[0])?.focus({ preventScroll: true });
+  }
+  if (cell.dataset.status !== "streaming") say(cell.querySelector(".version-number .visually-hidden")?.textContent);
+}
 
 function settled() {
   const before = live.size;
@@ -149,7 +169,7 @@ function settled() {
   if (before && !live.size) forgetBusy();
   if (live.size > before) {
     const newest = [...live.values()].at(-1).element;
-    scroll.pin(newest.previousElementSibling ?? newest);
+    if (!replacing.has(newest)) scroll.pin(newest.previousElementSibling ?? newest);
     announce("streaming");
   }
 }
@@ -185,5 +205,6 @@ title.form.addEventListener("htmx:afterRequest", (event) => {
 });
 
 installComposer();
+installRemedies(say);
 survey();
 scroll.begin();

@@ -114,6 +114,36 @@ def assembled(*fragments: Fragment) -> tuple[ToolCall, ...]:
             [("a", "f", "{}")],
             id="the name comes later",
         ),
+        pytest.param(
+            [(0, "a", "f", ""), (1, "a", None, '{"q":1}')],
+            [("a", "f", '{"q":1}')],
+            id="an id that goes on at another index",
+        ),
+        pytest.param(
+            [(0, "a", "f", "{}"), (1, "a", "g", "{}")],
+            [("a", "f", "{}"), ("a_2", "g", "{}")],
+            id="one id for two calls",
+        ),
+        pytest.param(
+            [(0, "a", "f", '{"q":1}'), (0, "a", "f", '{"q":1}')],
+            [("a", "f", '{"q":1}')],
+            id="the whole call twice",
+        ),
+        pytest.param(
+            [(0, "a", "f", {"q": 1}), (0, "a", "f", {"q": 1})],
+            [("a", "f", '{"q": 1}')],
+            id="the whole call twice, as an object",
+        ),
+        pytest.param(
+            [(0, "a", "get_", None), (0, None, "time", None), (0, None, None, "{}")],
+            [("a", "get_time", "{}")],
+            id="a name in pieces",
+        ),
+        pytest.param(
+            [(0, "a", "get", None), (0, "a", "get_time", None), (0, "a", None, "{}")],
+            [("a", "get_time", "{}")],
+            id="a name that grows",
+        ),
         pytest.param([(0, "a", "f", None)], [("a", "f", "{}")], id="no arguments"),
         pytest.param([(0, "a", "f", " \n")], [("a", "f", "{}")], id="blank arguments"),
         pytest.param(
@@ -140,9 +170,11 @@ def test_fragments_become_calls(
         ((0, "a", "f", "[" * 100_000), "the arguments are not complete JSON"),
         ((0, "a", "f", "[1]"), "the arguments are not a JSON object"),
         ((0, "a", "f", '"text"'), "the arguments are not a JSON object"),
+        ((0, "a", "f", '{"q": NaN}'), "the arguments are not complete JSON"),
+        ((0, "a", "f", "true"), "the arguments are not a JSON object"),
         ((0, "a", None, "{}"), "the call names no tool"),
     ],
-    ids=range(6),
+    ids=range(8),
 )
 def test_a_call_that_must_not_run_says_why(fragment: Fragment, problem: str) -> None:
     (call,) = assembled(fragment)

@@ -14,16 +14,20 @@ async def typed(sdk: AsyncOpenAI, chunks: list[ChatCompletionChunk]) -> None:
             chunks.append(each)  # noqa: PERF401 - kept when the stream raises
 
 
-async def plain(sdk: AsyncOpenAI, chunks: list[object]) -> None:
-    """Collect chunks in the way our client asks for them."""
-    stream = await sdk.post(
+async def opened(sdk: AsyncOpenAI) -> AsyncStream[object]:
+    """Open a stream in the way our client does."""
+    return await sdk.post(
         "/chat/completions",
         body={"model": "m", "messages": [], "stream": True},
         cast_to=object,
         stream=True,
         stream_cls=AsyncStream[object],
-        options={"stream_mode": "events"},
+        options={"stream_mode": "events", "headers": {"accept": "text/event-stream"}},
     )
-    async with stream:
+
+
+async def plain(sdk: AsyncOpenAI, chunks: list[object]) -> None:
+    """Collect the chunks of such a stream; what it raises comes through."""
+    async with await opened(sdk) as stream:
         async for each in stream:
             chunks.append(each)  # noqa: PERF401 - kept when the stream raises

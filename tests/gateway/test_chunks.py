@@ -1,12 +1,7 @@
 """Every dialect of a chunk becomes the same few events."""
 
-from itertools import pairwise
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.core.properties import steady
 from threads.core.events import (
     Envelope,
     ErrorReport,
@@ -17,7 +12,7 @@ from threads.core.events import (
     ToolCallDelta,
     UsageReport,
 )
-from threads.gateway.chunks import ChunkReader, ThinkTags
+from threads.gateway.chunks import ChunkReader
 
 USAGE = {"prompt_tokens": 3, "completion_tokens": 5}
 ERROR = {"code": 502, "message": "boom"}
@@ -40,6 +35,16 @@ def call(**fields: object) -> dict[str, object]:
         (choice(None), [Envelope("")]),
         ({"choices": []}, [Envelope("")]),
         ({"choices": None}, [Envelope("")]),
+        ({"choices": {"index": 0, "delta": {"content": "a"}}}, [TextDelta("a")]),
+        ({"choices": [{"index": 0, "text": "a"}]}, [TextDelta("a")]),
+        (
+            {"choices": [{"delta": {}, "message": {"content": "a"}}]},
+            [TextDelta("a")],
+        ),
+        (
+            {"choices": [{"delta": {"content": "a"}, "message": {"content": "xa"}}]},
+            [TextDelta("a")],
+        ),
         ({"choices": "odd"}, [Envelope("")]),
         ({"choices": ["odd"]}, [Envelope("")]),
         ({}, [Envelope("")]),
@@ -63,6 +68,8 @@ def call(**fields: object) -> dict[str, object]:
         (choice({"content": "a"}, "stop"), [TextDelta("a"), Finish("stop")]),
         (choice({}, ""), [Envelope("")]),
         (choice({}, 7), [Finish("7")]),
+        (choice({}, {"type": "stop", "matched": 5}), [Finish("stop")]),
+        (choice({}, {}), [Envelope("")]),
         (
             choice({}, "error", native_finish_reason="BAD"),
             [Finish("error", "BAD")],
@@ -73,6 +80,15 @@ def call(**fields: object) -> dict[str, object]:
         ),
         ({"choices": [], "usage": USAGE}, [UsageReport(3, 5)]),
         (choice({}, usage=USAGE), [UsageReport(3, 5)]),
+        (
+            {"choices": [], "usage": {"input_tokens": 3, "output_tokens": 5}},
+            [UsageReport(3, 5)],
+        ),
+        ({"choices": [], "x_groq": {"usage": USAGE}}, [UsageReport(3, 5)]),
+        (
+            {"choices": [], "x_groq": {"error": "over_capacity"}},
+            [ErrorReport({"error": "over_capacity"})],
+        ),
         ({"usage": None}, [Envelope("")]),
         ({"usage": {"total_tokens": 8}}, [Envelope("")]),
         (
@@ -96,6 +112,42 @@ def call(**fields: object) -> dict[str, object]:
             choice({"tool_calls": {"id": "a", "function": {"name": "f"}}}),
             [ToolCallDelta(None, "a", "f", None)],
         ),
+        (
+            call(id="a", function={"name": "f", "arguments": [1]}),
+            [ToolCallDelta(0, "a", "f", "[1]")],
+        ),
+        (
+            call(id="a", function={"name": "f", "arguments": True}),
+            [ToolCallDelta(0, "a", "f", "true")],
+        ),
+        (
+            call(id="a", function={"name": "f", "arguments": None}),
+            [ToolCallDelta(0, "a", "f", None)],
+        ),
+        (
+            call(id="a", name="f", arguments="{}"),
+            [ToolCallDelta(0, "a", "f", "{}")],
+        ),
+        (
+            call(id="a", type="custom", custom={"name": "f", "input": "raw"}),
+            [ToolCallDelta(0, "a", "f", "raw")],
+        ),
+        (
+            choice({"tool_calls": [{"index": 1.0, "function": {"name": "f"}}]}),
+            [ToolCallDelta(1, None, "f", None)],
+        ),
+        (
+            choice({"tool_calls": [{"index": True, "function": {"name": "f"}}]}),
+            [ToolCallDelta(None, None, "f", None)],
+        ),
+        (
+            {"choices": [{"message": {"tool_calls": [{"function": {"name": "f"}}]}}]},
+            [ToolCallDelta(None, None, "f", None)],
+        ),
+        (call(function={}), [Envelope("")]),
+        (call(function=None), [Envelope("")]),
+        (choice({"tool_calls": [{}]}), [Envelope("")]),
+        (choice({"function_call": {}}), [Envelope("")]),
         (choice({"tool_calls": None}), [Envelope("")]),
         (choice({"tool_calls": ["odd"]}), [Envelope("")]),
         (
@@ -108,6 +160,11 @@ def call(**fields: object) -> dict[str, object]:
         ({"detail": "x"}, [ErrorReport({"detail": "x"})]),
         ({"message": "x"}, [ErrorReport({"message": "x"})]),
         ({"message": ""}, [Envelope("")]),
+        ({"msg": "x"}, [ErrorReport({"msg": "x"})]),
+        ({"error_msg": "x"}, [ErrorReport({"error_msg": "x"})]),
+        ({"errors": [{}]}, [ErrorReport({"errors": [{}]})]),
+        ({"type": "error"}, [ErrorReport({"type": "error"})]),
+        ({"type": "ping"}, [Envelope("")]),
         (
             {"choices": None, "base_resp": {"status_code": 1002}},
             [ErrorReport({"choices": None, "base_resp": {"status_code": 1002}})],
@@ -146,6 +203,24 @@ def test_of_several_choices_the_first_to_speak_counts() -> None:
     assert reader.read({"choices": both[:1]}) == [TextDelta("A")]
 
 
+def test_a_message_beside_deltas_is_the_same_text_once_more() -> None:
+    reader = ChunkReader()
+    reader.read(choice({"content": "Find"}))
+    last = {"delta": {}, "message": {"content": "Find"}, "finish_reason": "stop"}
+
+    assert reader.read({"choices": [last]}) == [Finish("stop")]
+
+
+def test_messages_without_deltas_are_the_deltas() -> None:
+    reader = ChunkReader()
+    chunks = [{"choices": [{"message": {"content": piece}}]} for piece in ("a", "b")]
+
+    assert [reader.read(chunk) for chunk in chunks] == [
+        [TextDelta("a")],
+        [TextDelta("b")],
+    ]
+
+
 def test_a_character_cut_between_two_chunks_is_whole() -> None:
     reader = ChunkReader()
 
@@ -179,54 +254,3 @@ def test_the_first_model_and_provider_that_are_named_stand() -> None:
         reader.read(chunk)
 
     assert (reader.model, reader.provider) == ("m 1", "P")
-
-
-def split(*pieces: str) -> tuple[str, str]:
-    """Reasoning and answer that tags inside the pieces give."""
-    tags = ThinkTags()
-    events = [event for piece in pieces for event in tags.feed(piece)]
-    events += tags.flush()
-    return (
-        "".join(e.text for e in events if isinstance(e, ReasoningDelta)),
-        "".join(e.text for e in events if isinstance(e, TextDelta)),
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "thought", "answer"),
-    [
-        ("<think>hm</think>yes", "hm", "yes"),
-        ("\n<think>hm</think>\n\nyes", "hm", "yes"),
-        ("<think></think>yes", "", "yes"),
-        ("<think>a < b </thin k></think>yes", "a < b </thin k>", "yes"),
-        ("<think>never closed", "never closed", ""),
-        ("<think>hm</think>", "hm", ""),
-        ("<think>hm</think> \n", "hm", ""),
-        ("yes", "", "yes"),
-        (" yes", "", " yes"),
-        ("<thinker>", "", "<thinker>"),
-        ("<thin", "", "<thin"),
-        ("a <think>b</think>", "", "a <think>b</think>"),
-        ("<think>a</think>b <think>c</think>", "a", "b <think>c</think>"),
-    ],
-)
-def test_tags_at_the_very_start_tell_thought_from_answer(
-    text: str, thought: str, answer: str
-) -> None:
-    assert split(text) == (thought, answer)
-
-
-tagged_text = st.lists(
-    st.sampled_from(["<think>", "</think>", "<", "/", "thi", "nk>", " ", "\n", "a"]),
-    max_size=8,
-)
-
-
-@steady
-@given(tagged_text, st.lists(st.integers(0, 60), max_size=20))
-def test_the_cut_of_a_text_moves_no_tag(parts: list[str], cuts: list[int]) -> None:
-    text = "".join(parts)
-    places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    pieces = [text[a:b] for a, b in pairwise(places)]
-
-    assert split(*pieces) == split(text)

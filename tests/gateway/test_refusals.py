@@ -32,14 +32,14 @@ BAD = {"error": {"message": "bad", "input": "canary"}}
 @pytest.mark.parametrize(
     ("status", "requests", "code"),
     [
-        (400, 1, "request_rejected"),
+        (400, 1, "http_400"),
         (401, 1, "http_401"),
         (402, 1, "quota_exhausted"),
         (403, 1, "http_403"),
         (404, 1, "model_not_found"),
         (413, 1, "context_too_long"),
         (418, 1, "http_other"),
-        (422, 1, "request_rejected"),
+        (422, 1, "http_422"),
         (408, 3, "http_408"),
         (409, 3, "http_409"),
         (429, 3, "http_429"),
@@ -81,6 +81,7 @@ async def test_a_wait_longer_than_the_sdk_allows_is_not_waited(
 
     assert len(gateway.requests) == 1
     assert called.verdict.code == "http_429"
+    assert called.verdict.retry_after_seconds == 7139.0
 
 
 @pytest.mark.parametrize("code", ["insufficient_quota", "credit_balance_exhausted"])
@@ -140,7 +141,7 @@ async def test_every_error_body_is_read_as_far_as_it_goes(
 ) -> None:
     called = await answered(gateway, script)
 
-    assert called.verdict.code == "request_rejected"
+    assert called.verdict.code == "http_400"
     assert called.record.provider_reason == reason
     assert called.record.http_status == 400
 
@@ -152,7 +153,7 @@ async def test_an_error_body_that_never_ends_is_not_read_for_ever(
 
     called = await answered(gateway, endless)
 
-    assert called.verdict.code == "request_rejected"
+    assert called.verdict.code == "http_400"
     assert len(called.record.provider_reason) == 300
     await gateway.requests[0].wait_closed()
 

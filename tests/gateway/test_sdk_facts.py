@@ -56,7 +56,7 @@ CLEAN_ENDS = {
 async def test_the_sdk_ends_cleanly_on_ends_that_are_none(
     gateway: FakeGateway, sdk: AsyncOpenAI, script: Script, count: int
 ) -> None:
-    """Would retire: the rows for it in `Evidence`, `ChunkReader`, `_end_of_body`."""
+    """Would retire: the rows for it in `Evidence`, `ChunkReader`, `end_of_body`."""
     gateway.play(script)
     chunks: list[ChatCompletionChunk] = []
 

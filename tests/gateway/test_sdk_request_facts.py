@@ -1,4 +1,4 @@
-"""What the raw SDK does today with requests and refusals, fact by fact.
+"""What the raw SDK does today with addresses and requests, fact by fact.
 
 As in test_sdk_facts.py: each test says which code of ours a change would retire, or
 put in doubt.
@@ -12,77 +12,89 @@ from openai import AsyncOpenAI, omit
 from tests.fakegateway import (
     DONE,
     FakeGateway,
-    Head,
-    Reset,
     Script,
+    Stall,
     chunk,
-    frame,
     reply,
 )
-from tests.gateway.rawsdk import plain, typed
+from tests.gateway.rawsdk import opened, plain, typed
 from tests.loopback import NO_CERTIFICATES, loopback_client
 
 HALF = chunk(content="Half")
 STOP = chunk(finish="stop")
-BOOM = {"code": 502, "message": "boom"}
-AT_ONCE = {"retry-after-ms": "1"}
 
 
-@pytest.mark.parametrize(
-    ("status", "requests"),
-    [
-        *((400, 1), (401, 1), (402, 1), (403, 1), (404, 1), (413, 1), (422, 1)),
-        *((408, 3), (409, 3), (429, 3), (500, 3), (503, 3)),
-    ],
-)
-async def test_the_sdk_retries_these_refusals_and_no_others(
-    gateway: FakeGateway, sdk: AsyncOpenAI, status: int, requests: int
+@pytest.mark.parametrize("status", [201, 203, 206])
+async def test_any_success_is_a_stream(
+    gateway: FakeGateway, sdk: AsyncOpenAI, status: int
 ) -> None:
-    """Puts in doubt: `TRANSPORT_RETRIES`, and that we have no second ladder."""
-    gateway.play(reply(status, {"error": BOOM}, headers=AT_ONCE))
+    """Puts in doubt: that `TappedTransport` goes by `is_success`."""
+    gateway.play(Script(HALF, STOP, DONE, status=status))
+    chunks: list[object] = []
 
-    with pytest.raises(openai.APIStatusError) as caught:
-        await plain(sdk, [])
+    await plain(sdk, chunks)
 
-    assert caught.value.status_code == status
-    assert len(gateway.requests) == requests
+    assert len(chunks) == 2
 
 
-async def test_a_streamed_error_is_never_retried(
+async def test_our_way_asks_for_an_event_stream(
     gateway: FakeGateway, sdk: AsyncOpenAI
 ) -> None:
-    """Puts in doubt: `transport_retries` as the count of refused POSTs alone."""
-    gateway.play(Script(frame({"error": BOOM})))
+    """Would retire: the `accept` header in `GatewayClient.open`."""
+    gateway.play(Script(HALF, STOP, DONE))
 
-    with pytest.raises(openai.APIError):
-        await typed(sdk, [])
+    await typed(sdk, [])
+    await plain(sdk, [])
 
-    assert len(gateway.requests) == 1
+    accepted = [request.headers["accept"] for request in gateway.requests]
+    assert accepted == ["application/json", "text/event-stream"]
 
 
-async def test_a_refusal_says_only_its_top_message_and_keeps_only_its_error(
+async def test_a_timeout_is_a_connection_error_too(gateway: FakeGateway) -> None:
+    """Puts in doubt: the order of the `except` clauses around a request."""
+    gateway.play(Script(Stall()))
+    async with AsyncOpenAI(
+        base_url=gateway.base_url,
+        api_key="sk-raw",
+        http_client=loopback_client(),
+        timeout=httpx2.Timeout(5, read=0.05),
+        max_retries=0,
+    ) as sdk:
+        with pytest.raises(openai.APITimeoutError) as caught:
+            await opened(sdk)
+
+    assert isinstance(caught.value, openai.APIConnectionError)
+
+
+def test_an_address_that_is_none_is_refused_when_the_client_is_made() -> None:
+    """Would retire: building `GatewayClient._sdk` at the first request only."""
+    with pytest.raises(httpx2.InvalidURL):
+        AsyncOpenAI(base_url="http://localhost:notaport/v1", api_key="sk-raw")
+
+
+async def test_an_unknown_protocol_is_a_connection_error_with_its_cause() -> None:
+    """Puts in doubt: that `connect_config` is read off the chain of causes."""
+    async with AsyncOpenAI(
+        base_url="gopher://localhost/v1",
+        api_key="sk-raw",
+        http_client=loopback_client(),
+        max_retries=0,
+    ) as sdk:
+        with pytest.raises(openai.APIConnectionError) as caught:
+            await opened(sdk)
+
+    assert isinstance(caught.value.__cause__, httpx2.UnsupportedProtocol)
+
+
+async def test_messages_that_are_no_text_are_refused_before_anything_is_sent(
     gateway: FakeGateway, sdk: AsyncOpenAI
 ) -> None:
-    """Would retire: `_refused_body`."""
-    error = {"message": "Provider returned error", "metadata": {"raw": "the cause"}}
-    gateway.play(reply(400, {"error": error, "user_id": "u"}))
+    """Puts in doubt: that a `UnicodeEncodeError` to UTF-8 is a bug of ours."""
+    with pytest.raises(UnicodeEncodeError) as caught:
+        await sdk.post("/chat/completions", body={"a": "\ud800"}, cast_to=object)
 
-    with pytest.raises(openai.BadRequestError) as caught:
-        await plain(sdk, [])
-
-    assert str(caught.value) == "Error code: 400 - Provider returned error"
-    assert caught.value.body == error
-    assert caught.value.response.json() == {"error": error, "user_id": "u"}
-
-
-async def test_a_refusals_broken_body_escapes_as_the_transports_own_error(
-    gateway: FakeGateway, sdk: AsyncOpenAI
-) -> None:
-    """Would retire: what `_BoundedStream` swallows."""
-    gateway.play(Script(Head(), Reset(), status=400))
-
-    with pytest.raises(httpx2.ReadError):
-        await plain(sdk, [])
+    assert caught.value.encoding == "utf-8"
+    assert gateway.requests == []
 
 
 async def test_a_redirect_is_followed_unless_the_client_forbids_it(
@@ -132,3 +144,37 @@ async def test_organisation_and_project_of_the_environment_are_sent(
     assert first.headers["openai-organization"] == "org-env"
     assert first.headers["openai-project"] == "proj-env"
     assert not {"openai-organization", "openai-project"} & set(second.headers)
+
+
+async def test_proxies_of_the_environment_are_used_unless_the_client_forbids_it(
+    gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Would retire: `trust_env=False` in `GatewayClient`."""
+    monkeypatch.setenv("HTTP_PROXY", gateway.base_url.removesuffix("/v1"))
+    gateway.play(Script(HALF, STOP, DONE))
+    chunks: list[object] = []
+
+    async with AsyncOpenAI(
+        base_url="http://gateway.test/v1",
+        api_key="sk-raw",
+        http_client=openai.DefaultAsyncHttpx2Client(verify=NO_CERTIFICATES),
+    ) as sdk:
+        await plain(sdk, chunks)
+
+    assert len(chunks) == 2
+    assert gateway.requests[0].path == "http://gateway.test/v1/chat/completions"
+
+
+async def test_headers_that_the_environment_names_are_sent_to_every_gateway(
+    gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Says: an operator's `OPENAI_CUSTOM_HEADERS` reach all of our gateways."""
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-title: chat")
+    gateway.play(Script(HALF, STOP, DONE))
+
+    async with AsyncOpenAI(
+        base_url=gateway.base_url, api_key="sk-raw", http_client=loopback_client()
+    ) as sdk:
+        await plain(sdk, [])
+
+    assert gateway.requests[0].headers["x-title"] == "chat"

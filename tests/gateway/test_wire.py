@@ -35,6 +35,15 @@ BODIES: list[tuple[bytes, list[tuple[str, bytes]]]] = [
     (b"data: 1", []),
     (b"", []),
     (b"data: 1\n\ndata: [DONE]\n\ndata: 2\n\n", [("", b"1")]),
+    (b"data: 1\ndata: [DONE]\n\n", [("", b"1")]),
+    (b"data: 1\n[DONE]\n", [("", b"1")]),
+    (b'{"error": 1}\n', [("error", b'{"error": 1}')]),
+    (b'{"error": 1}', [("error", b'{"error": 1}')]),
+    (b"error: no\n", [("error", b"no")]),
+    (b"error:\n", []),
+    (b'data: 1\n{"error": 1}\n\n', [("", b"1"), ("error", b'{"error": 1}')]),
+    (b'data: {"a\n{"error": 1}\n\n', [("error", b'{"error": 1}')]),
+    (b'data: [DONE]\n\n{"error": 1}\nerror: x\n', []),
     (b"data: a\xe2\x80\xa8b\x0bc\x85d\n\n", [("", b"a\xe2\x80\xa8b\x0bc\x85d")]),
 ]
 
@@ -59,7 +68,9 @@ def test_a_body_may_come_byte_by_byte(body: bytes) -> None:
     assert filtered(*(body[i : i + 1] for i in range(len(body)))) == filtered(body)
 
 
-@pytest.mark.parametrize("done", [b"[DONE]", b" [DONE] ", b"[done]", b"[DONE] bye"])
+@pytest.mark.parametrize(
+    "done", [b"[DONE]", b" [DONE] ", b"[done]", b"[DONE] bye", b'"[DONE]"']
+)
 def test_done_is_noted_and_ends_what_is_handed_on(done: bytes) -> None:
     out, observed = filtered(b"data: " + done + b"\n\ndata: 2\n\n: bye\n\n")
 
@@ -90,11 +101,13 @@ def test_a_comment_may_name_a_status(comment: bytes, status: int | None) -> None
     ("body", "stray"),
     [
         (b"<html>\n<p>hi", b"<html>\n<p>hi\n"),
-        (b'{"error": {"code": 1}}', b'{"error": {"code": 1}}\n'),
+        (b'{"detail": "x"}', b'{"detail": "x"}\n'),
+        (b'{"error": null}\n', b'{"error": null}\n'),
+        (b'{"error": {"code"', b'{"error": {"code"\n'),
         (b"data: 1\n\nInternal error\n", b"Internal error\n"),
         (b"data: 1\n\nevent: x\nid: 1\nretry: 2\n: c\n\n", b""),
     ],
-    ids=range(4),
+    ids=range(6),
 )
 def test_what_is_no_event_stream_is_kept_for_the_diagnosis(
     body: bytes, stray: bytes
@@ -102,6 +115,39 @@ def test_what_is_no_event_stream_is_kept_for_the_diagnosis(
     _, observed = filtered(body)
 
     assert bytes(observed.stray) == stray
+
+
+@pytest.mark.parametrize(
+    "ending", [b"data: [DONE]\n", b"data: [DONE]", b"[DONE]", b"[done]\n"]
+)
+def test_done_needs_no_blank_line(ending: bytes) -> None:
+    out, observed = filtered(b"data: 1\n\n" + ending)
+
+    assert out == b"data: 1\n\ndata: [DONE]\n\n"
+    assert (observed.done, observed.frames) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    ("comment", "remark"),
+    [
+        (b': {"error": 1}', b'{"error": 1}'),
+        (b":error 500", b"error 500"),
+        (b": Error: slow", b"Error: slow"),
+        (b": OPENROUTER PROCESSING", b""),
+        (b': {"ping": 1}', b""),
+        (b": no error", b""),
+    ],
+)
+def test_a_comment_that_speaks_of_an_error_is_kept_and_handed_to_nobody(
+    comment: bytes, remark: bytes
+) -> None:
+    out, observed = filtered(comment + b"\n\n: error again\n\n")
+
+    assert out == b""
+    assert observed.remark == remark or (
+        not remark and observed.remark == b"error again"
+    )
+    assert len(observed.stray) == 0
 
 
 def test_only_so_much_of_a_page_is_kept() -> None:
@@ -114,7 +160,18 @@ stream_bytes = st.lists(
     st.sampled_from(
         [
             *(b"data: ", b"data:", b"event: error", b"id: 1", b"retry: 9", b"data"),
-            *(b": hi", b"[DONE]", b'{"a":"', b'"}', "é🙂".encode(), b" ", b"<p>"),
+            *(
+                b": hi",
+                b": error",
+                b"error: x",
+                b'{"error": 1}',
+                b"[DONE]",
+                b'{"a":"',
+                b'"}',
+                "é🙂".encode(),
+                b" ",
+                b"<p>",
+            ),
             *(b"\n", b"\n\n", b"\r\n", b"\r", b"\r\n\r\n", b"\xef\xbb\xbf", b"\xff"),
         ]
     ),

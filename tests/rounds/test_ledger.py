@@ -14,6 +14,7 @@ from threads.core.faults import Condition, Ending, Verdict
 from threads.models import Cell, JournalEntry, LanguageModel, Round, Thread, ToolRun
 from threads.rounds import ledger, sweep
 from threads.rounds.ledger import Outcome, ThreadBusyError
+from threads.rounds.opening import title_of
 from threads.rounds.worker import is_known_dead, worker_id
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -281,7 +282,7 @@ def test_a_round_that_is_deleted_while_it_runs_is_a_lost_write(
     ],
 )
 def test_a_title_is_made_of_whole_words(prompt: str, title: str) -> None:
-    assert ledger.title_of(prompt) == title
+    assert title_of(prompt) == title
 
 
 def test_a_worker_is_known_dead_only_on_this_host() -> None:

@@ -80,8 +80,13 @@ async def test_earlier_answers_and_questions_are_sent_and_sentences_of_ours_are_
     ]
 
 
-async def test_a_model_that_does_not_exist_is_a_named_condition(thread: Thread) -> None:
-    cell = await answered(thread, None)
+async def test_a_model_that_is_not_offered_any_more_is_a_named_condition(
+    thread: Thread, steady: LanguageModel
+) -> None:
+    model = await model_at("no/such-model", "http://127.0.0.1:1/v1")
+    await LanguageModel.objects.filter(pk=model.pk).aupdate(is_enabled=False)
+
+    cell = await answered(thread, model)
 
     assert (cell.status, cell.code) == ("error", "model_not_found")
     assert cell.sentence_key == "config.model_missing"

@@ -1,51 +1,16 @@
 """The page's script in a real browser: frames, sending, reading, accessibility."""
 
 import json
-import os
 import re
-from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from django.contrib.auth.models import User
-from playwright.sync_api import Browser, Page, WebSocketRoute, expect, sync_playwright
+from playwright.sync_api import Page, WebSocketRoute, expect
 
-from tests.chromium import FLAGS, chromium
-from tests.conftest import Site, model_now
+from tests.conftest import model_now
+from tests.web.conftest import assert_accessible
 from threads.models import Cell, LanguageModel, Round, Thread
 
-ACCESSIBLE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
-
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = chromium()
-    with sync_playwright() as playwright:
-        # Playwright's loop runs in this thread; Django must still talk to the database.
-        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-        yield playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-
-
-@pytest.fixture
-def page(browser: Browser, site: Site, alice: User) -> Iterator[Page]:
-    """Alice's browser; whatever goes wrong in it fails the test."""
-    problems: list[str] = []
-    context = browser.new_context(base_url=site.url)
-    for part in site.sign_in(alice)["Cookie"].split("; "):
-        name, value = part.split("=")
-        context.add_cookies([{"name": name, "value": value, "url": site.url}])
-    page = context.new_page()
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on(
-        "console",
-        lambda said: problems.append(said.text) if said.type == "error" else None,
-    )
-    yield page
-    context.close()
-    assert problems == []
 
 
 @pytest.fixture
@@ -106,6 +71,7 @@ def test_a_page_says_where_it_stands_whenever_its_socket_opens(
             "acks": True,
             "position": 1,
             "cells": {cell: [0, 0, 0, 0]},
+            "shows": [wire.cell.question_id, wire.cell.pk],
         }
     ]
 
@@ -287,6 +253,5 @@ def test_pages_are_accessible_and_fit(
 
     for path in ("/", f"/threads/{answering.thread_id}/", "/search/?q=Q"):
         page.goto(path)
-        found = Axe().run(page, options=ACCESSIBLE).response["violations"]
-        assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
+        assert_accessible(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width

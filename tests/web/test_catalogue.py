@@ -106,7 +106,7 @@ def test_a_sentence_says_the_same_in_every_language(key: str, language: str) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("error", ERRORS.values(), ids=lambda error: error.code)
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 def test_sending_again_is_proposed_where_it_can_help_and_nowhere_else(
     error: Error, language: str
 ) -> None:

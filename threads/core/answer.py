@@ -6,7 +6,7 @@ to store and send.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from threads.core.events import (
     ReasoningDelta,
@@ -64,7 +64,7 @@ class Cleaner:
 class _OpenCall:
     index: int | None
     id: str
-    name: str
+    name: str = ""
     arguments: list[str] = field(default_factory=list)
 
     def text(self) -> str:
@@ -77,7 +77,8 @@ class ToolCallAssembler:
     The index tells calls apart where it can. Gateways leave it out, or send 0
     for every call: then a new id together with a name begins a new call, and so
     does a name with arguments once those before it are whole; a fragment without
-    either goes on with the last one.
+    either goes on with the last one. An id that came before is that call's,
+    whatever the index, unless a name says that another call begins.
     """
 
     def __init__(self) -> None:
@@ -87,10 +88,12 @@ class ToolCallAssembler:
         """Take one fragment."""
         call = self._find(delta)
         if call is None:
-            call = _OpenCall(delta.index, delta.id or "", delta.name or "")
+            call = _OpenCall(delta.index, delta.id or "")
             self._calls.append(call)
+        elif _repeats(delta, call):
+            return
         call.id = call.id or delta.id or ""
-        call.name = call.name or delta.name or ""
+        call.name = _joined(call, delta)
         if isinstance(delta.arguments, dict):
             call.arguments.append(json.dumps(delta.arguments, ensure_ascii=False))
         elif delta.arguments:
@@ -103,6 +106,8 @@ class ToolCallAssembler:
                 and call.index is not None
                 and call.index != delta.index
             ):
+                if delta.id and delta.id == call.id and not delta.name:
+                    return call
                 continue
             begins = bool(delta.id and delta.name and call.id and delta.id != call.id)
             begins = begins or _follows(delta, call)
@@ -115,10 +120,37 @@ class ToolCallAssembler:
         return bool(self._calls)
 
     def finish(self) -> tuple[ToolCall, ...]:
-        """Return the calls; a `problem` marks one that must not run (F14)."""
-        return tuple(
-            _assembled(call, number) for number, call in enumerate(self._calls, 1)
-        )
+        """Return the calls; a `problem` marks one that must not run (F14).
+
+        No two have one id: an answer to the one would answer the other too.
+        """
+        calls: list[ToolCall] = []
+        for number, call in enumerate(self._calls, 1):
+            assembled = _assembled(call, number)
+            if any(assembled.id == other.id for other in calls):
+                assembled = replace(assembled, id=f"{assembled.id}_{number}")
+            calls.append(assembled)
+        return tuple(calls)
+
+
+def _joined(call: _OpenCall, delta: ToolCallDelta) -> str:
+    """A name comes whole, again with every fragment, or in pieces of its own."""
+    if not delta.name or delta.name == call.name or call.arguments:
+        return call.name or delta.name or ""
+    return delta.name if delta.name.startswith(call.name) else call.name + delta.name
+
+
+def _repeats(delta: ToolCallDelta, call: _OpenCall) -> bool:
+    """Tell a call that is sent again, whole, from one that goes on."""
+    if not (delta.id and delta.name and delta.arguments and call.arguments):
+        return False
+    given = delta.arguments
+    text = json.dumps(given, ensure_ascii=False) if isinstance(given, dict) else given
+    return (
+        (delta.id, delta.name) == (call.id, call.name)
+        and text == call.text()
+        and isinstance(_decoded(text), dict)
+    )
 
 
 def _follows(delta: ToolCallDelta, call: _OpenCall) -> bool:
@@ -128,10 +160,14 @@ def _follows(delta: ToolCallDelta, call: _OpenCall) -> bool:
     return delta.arguments not in (None, "") and isinstance(_decoded(call.text()), dict)
 
 
+def _no_number(text: str) -> object:
+    raise ValueError(text)
+
+
 def _decoded(text: str) -> object:
-    """Read JSON; None where it is incomplete, or of absurd depth."""
+    """Read JSON; None where it is incomplete, of absurd depth, or says NaN."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
 

@@ -22,13 +22,18 @@ from threads.core.faults import Arrival, Facts, finish_of
 
 @dataclass(frozen=True, slots=True)
 class StreamEnd:
-    """How the transport ended: what the gateway's driver saw, without meaning."""
+    """How the transport ended: what the gateway's driver saw, without meaning.
+
+    `http_status` and `body` may come from beside the events (a comment, a stray
+    line); `keepalives` counts comments and empty events since the last data.
+    """
 
     arrival: Arrival
     http_status: int | None = None
     body: object = None
     words: str = ""
     headers: Mapping[str, str] | None = None
+    keepalives: int = 0
 
 
 class Evidence:
@@ -93,4 +98,5 @@ class Evidence:
             words=end.words if error is None else "",
             headers=end.headers or {},
             secrets=secrets,
+            keepalives=end.keepalives,
         )

@@ -1,8 +1,8 @@
 """The one classifier: facts of an attempt in, one verdict out.
 
 Everyone who asks what an ending means asks `classify`: guard, retry, ledger, key
-health, sentence and page. The rows stand in `threads.core.table`; only the order
-of evidence stands here:
+health, sentence and page. The rows stand in `threads.core.table`, what leads to
+them in `names` and `wordings`; only the order of evidence stands here:
 
 1. a finish reason or `[DONE]` that came before any error proves completion;
 2. names (codes and types) that the error itself carries, and headers;
@@ -15,21 +15,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from threads.core import reasons
+from threads.core import reasons, waits
 from threads.core.endings import WHOLE as WHOLE
 from threads.core.endings import Condition, Ending, KeyEffect, Verdict
+from threads.core.names import by_name, by_weak_name
 from threads.core.table import (
     BLOCKING_FINISH_REASONS,
     COMPLETED,
     ERRORS,
+    FAILING_NATIVE_REASONS,
+    FINAL_SENTENCE,
     FINISH_REASONS,
+    PASSING_ROW,
     Error,
-    by_name,
     by_status,
-    by_weak_name,
-    by_wording,
-    unreachable,
 )
+from threads.core.wordings import by_wording, narrowed, said_status, unreachable
 
 __all__ = [
     "WHOLE",
@@ -62,8 +63,10 @@ class Arrival(StrEnum):
 class Facts:
     """All that is known of how one attempt ended.
 
-    `body` is the decoded error (of a refusal or a streamed report), `words` what
-    the transport's exception chain said, `headers` the response's, lower case.
+    `body` is the decoded error (of a refusal or a streamed report, or one that
+    stood beside a stream's events), `words` what the transport's exception chain
+    or a stray line said, `headers` the response's, lower case. `keepalives` counts
+    the comments and empty events since the last data (X13).
     """
 
     arrival: Arrival
@@ -77,6 +80,7 @@ class Facts:
     words: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
+    keepalives: int = 0
 
 
 TRANSPORT = {
@@ -91,7 +95,7 @@ TRANSPORT = {
 
 
 RETRYABLE = frozenset({Condition.PROVIDER, Condition.NETWORK, Condition.UNKNOWN})
-"""Whose conditions may pass by waiting; nothing else is ever transient (B6)."""
+"""Whose conditions may pass by waiting when a gateway says so (B6)."""
 
 
 def finish_of(reason: str) -> Ending | None:
@@ -106,29 +110,43 @@ def classify(facts: Facts) -> Verdict:
     what the transport does after that means nothing (X11).
     """
     finish = finish_of(facts.finish_reason)
-    if facts.arrival not in (
-        Arrival.STREAMED_ERROR,
-        Arrival.STATUS,
-        Arrival.UNREACHABLE,
-    ):
-        if facts.finish_reason and finish is None:
-            return _bad_finish(facts)
-        if finish is not None or facts.done:
-            return _whole(facts, finish or Ending.COMPLETED)
-    elif finish is not None and facts.arrival is Arrival.STREAMED_ERROR:
-        return _whole(facts, finish)
-    if (
-        facts.arrival is Arrival.STREAMED_ERROR
-        and facts.finish_reason.lower() == "error"
-    ):
-        return _error(facts, fallback=ERRORS["finish_error"])
     if facts.arrival is Arrival.UNREACHABLE:
         return _verdict(facts, unreachable(facts.words.lower()))
-    if facts.arrival in (Arrival.STREAMED_ERROR, Arrival.STATUS):
+    if facts.arrival is Arrival.STATUS:
         return _error(facts)
-    if facts.arrival is Arrival.NOT_A_STREAM and reasons.says_error(facts.body):
+    if facts.arrival is Arrival.STREAMED_ERROR:
+        if finish is not None:
+            return _whole(facts, finish)
+        failed = facts.finish_reason.lower() == "error"
+        return _error(facts, ERRORS["finish_error"] if failed else None)
+    if facts.finish_reason and finish is None:
+        return _bad_finish(facts)
+    # Frames after [DONE] are not read: an unreadable one came before it.
+    if finish is not None or (facts.done and facts.arrival is not Arrival.UNREADABLE):
+        return _whole(facts, finish or Ending.COMPLETED)
+    if _is_failed(facts):
+        return _failed(facts)
+    return _verdict(facts, _transport(facts))
+
+
+def _is_failed(facts: Facts) -> bool:
+    """An error stood beside the events, or in place of them."""
+    return facts.http_status is not None or reasons.says_error(facts.body)
+
+
+def _failed(facts: Facts) -> Verdict:
+    body = facts.body
+    choice = reasons.failed_choice(body) if isinstance(body, Mapping) else None
+    if choice is None or not isinstance(body, Mapping) or body.get("error"):
         return _error(facts)
-    return _verdict(facts, ERRORS[TRANSPORT[facts.arrival]])
+    inner = replace(facts, body={"error": choice.get("error")})
+    return _error(inner, ERRORS["finish_error"])
+
+
+def _transport(facts: Facts) -> Error:
+    code = TRANSPORT[facts.arrival]
+    kept_open = f"{code}.open"
+    return ERRORS[kept_open if facts.keepalives > 0 and kept_open in ERRORS else code]
 
 
 def _whole(facts: Facts, ending: Ending) -> Verdict:
@@ -138,8 +156,10 @@ def _whole(facts: Facts, ending: Ending) -> Verdict:
             Ending.CONTENT_FILTER: "content_filter",
         }.get(ending)
         return _verdict(facts, ERRORS[note]) if note else COMPLETED
-    if facts.native_finish_reason.lower() in ("error", "network_error"):
+    if facts.native_finish_reason.lower() in FAILING_NATIVE_REASONS:
         return _verdict(facts, ERRORS["finish_error"])
+    if facts.arrival is not Arrival.STREAMED_ERROR and _is_failed(facts):
+        return _failed(facts)
     if ending is Ending.CONTENT_FILTER:
         return _verdict(facts, ERRORS["request_blocked"])
     if ending is Ending.LENGTH:
@@ -148,35 +168,56 @@ def _whole(facts: Facts, ending: Ending) -> Verdict:
 
 
 def _bad_finish(facts: Facts) -> Verdict:
-    if facts.finish_reason.lower() == "error":
+    reason = facts.finish_reason.lower()
+    if reason == "error":
         return _verdict(facts, ERRORS["finish_error"])
-    if facts.finish_reason.lower() in BLOCKING_FINISH_REASONS:
-        return _verdict(facts, ERRORS["answer_blocked"])
-    return _verdict(facts, ERRORS["finish_unknown"])
+    blocked = reason in BLOCKING_FINISH_REASONS
+    return _verdict(facts, ERRORS["answer_blocked" if blocked else "finish_unknown"])
 
 
 def _error(facts: Facts, fallback: Error | None = None) -> Verdict:
     """Order of evidence: names, then wording where the status is open, then status."""
     reason = reasons.read(facts.body)
-    status = facts.http_status or reason.status
     words = reason.words.lower()
-    error = (
-        by_name(reason, status, facts.headers, words)
-        or by_wording(words, status, moderated=reason.moderated)
-        or by_status(status)
-        or by_weak_name(reason)
-        or fallback
-        or ERRORS["stream_fault_unknown"]
-    )
-    if error.code == "stream_fault_unknown" and status is not None:
-        error = ERRORS["http_other"]
-    if error.code == "model_not_found" and reason.retryable:
-        # The route is missing for now only: availability, not our configuration.
-        error = ERRORS["overloaded"]
+    weak = by_weak_name(reason)
+    status = facts.http_status or reason.status
+    error = by_name(reason, status, facts.headers)
+    if status is None and error is None and weak is None:
+        status = said_status(words)
+    if error is None:
+        error = by_wording(
+            words, status, moderated=reason.moderated, is_named=weak is not None
+        )
+    error = error or _by_status(status, weak) or weak or fallback
+    if error is None:
+        error = ERRORS["stream_fault_unknown" if status is None else "http_other"]
+    error = narrowed(error, words)
+    if reason.retryable and error.condition in RETRYABLE | {Condition.OUR_CONFIG}:
+        error = _passing(error)
     verdict = _verdict(facts, error, reason=reason, status=status)
-    if reason.retryable is not None and error.condition in RETRYABLE:
-        verdict = replace(verdict, transient=reason.retryable)
+    if reason.retryable is False and verdict.transient:
+        verdict = replace(verdict, transient=False, sentence_key=FINAL_SENTENCE)
     return verdict
+
+
+def _by_status(status: int | None, weak: Error | None) -> Error | None:
+    """A weak name may say more of what a status means, never something else."""
+    error = by_status(status)
+    refines = error is not None and weak is not None and weak.code == error.code
+    return weak if refines else error
+
+
+def _passing(error: Error) -> Error:
+    """A gateway says that waiting helps: then it is its own state, not ours.
+
+    A route that is missing for now is no wrong setting; what is wrong with our
+    settings, our request or our key passes by no waiting, whatever is said.
+    """
+    if error.transient or (
+        error.condition is Condition.OUR_CONFIG and error.code != "model_not_found"
+    ):
+        return error
+    return ERRORS[PASSING_ROW]
 
 
 def _verdict(
@@ -194,12 +235,9 @@ def _verdict(
         Arrival.UNREACHABLE,
     ):
         ending = Ending.REFUSED
-    said = reason.words or (
-        facts.finish_reason if error.code.startswith("finish_") else ""
-    )
-    if facts.native_finish_reason and error.code.startswith("finish_"):
-        said = f"{facts.native_finish_reason} {said}".strip()
-    params = {"status": str(status)} if status is not None else {}
+    wait = reason.retry_after_seconds
+    if wait is None and facts.arrival in (Arrival.STATUS, Arrival.NOT_A_STREAM):
+        wait = waits.of_headers(facts.headers)
     return Verdict(
         code=error.code,
         ending=ending,
@@ -208,7 +246,18 @@ def _verdict(
         key_effect=error.key_effect,
         sentence_key=error.sentence_key,
         provider=reasons.redacted(reason.provider, facts.secrets),
-        provider_reason=reasons.redacted(said, facts.secrets),
-        retry_after_seconds=reason.retry_after_seconds,
-        params=params,
+        provider_reason=reasons.redacted(_said(facts, error, reason), facts.secrets),
+        retry_after_seconds=wait,
+        params={"status": str(status)} if status is not None else {},
     )
+
+
+def _said(facts: Facts, error: Error, reason: reasons.Reason) -> str:
+    """What the other side said: its words, or the finish reason that is one."""
+    if error.code.startswith(("finish_", "answer_")):
+        said = reason.words or facts.finish_reason
+        return f"{facts.native_finish_reason} {said}".strip()
+    if facts.arrival is Arrival.ENDED and not reason.words:
+        # A line between the events; a torn event would repeat the answer.
+        return "" if set('{}"') & set(facts.words) else reasons.read(facts.words).words
+    return reason.words

@@ -1,4 +1,4 @@
-"""Reading what a provider said: unwrapped, reduced, redacted, on one line.
+"""Reading what a provider said: unwrapped and reduced.
 
 An error body may be an object, a list, a string, JSON inside a string, or a web
 page. `read` takes any of them and answers with the few fields that diagnose
@@ -7,41 +7,46 @@ page. `read` takes any of them and answers with the few fields that diagnose
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-REASON_LENGTH = 300
-"""Characters of a provider's words that are kept (requirement C3)."""
+from threads.core import waits
+from threads.core.redaction import redacted as redacted
 
 DEPTH = 8
 """How deep nested errors and JSON texts are followed."""
 
+LONGEST_PIECE, LONGEST_WORDS = 2_000, 8_000
+"""Characters of one text, and of all of them, that wording rules read."""
+
+LONGEST_PAGE = 4_096
+"""Characters of a web page in which its title is looked for."""
+
 WORDS = (
-    "message",
-    "msg",
-    "detail",
-    "reason",
-    "status_msg",
-    "error_description",
-    "title",
+    *("message", "msg", "detail", "reason", "status_msg", "error_description"),
+    *("error_message", "error_msg", "errorMessage", "title"),
 )
 """Fields that hold prose."""
 
-NAMES = ("error_type", "code", "type", "status", "reason_code")
-"""Fields that hold a name, most specific first."""
+NAMES = {
+    "error_type": 1,
+    "code": 2,
+    "error_code": 2,
+    "errorCode": 2,
+    "type": 3,
+    "status": 4,
+    "reason_code": 4,
+}
+"""Fields that hold a name; the most specific ones have the lowest number."""
 
-LONGEST_WAIT_SECONDS = 31 * 86_400.0
-"""A wait beyond this is no wait that a gateway means (C6)."""
+STATUSES = ("status_code", "http_status", "statusCode", "httpStatus", "http_code")
 
-SECRET = re.compile(
-    r"(?i)\b(?:sk|pk|rk|gsk|xai|hf|nvapi|AIza)[-_][A-Za-z0-9_\-]{6,}[A-Za-z0-9*.]*"
-    r"|\bkey[-_](?=[A-Za-z_\-]*\d)[A-Za-z0-9_\-]{6,}[A-Za-z0-9*.]*"
-    r"|\bAIza[A-Za-z0-9_\-]{10,}"
-    r"|\bbearer\s+[A-Za-z0-9._~+/=\-]{6,}"
-    r"|\beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-.]+"
-)
+WRAPPERS = ("error", "availability", "metadata", "response", "cause")
+"""Fields whose object is the error, or more of it."""
+
 ECHO = re.compile(
-    r"""(?s)["'](?:input|flagged_input|messages|prompt|content|text|body|patterns|tools)["']\s*:.*"""
+    r"""(?s)\\*["'](?:input|flagged_input|messages|prompt|content|text|body|patterns|tools|failed_generation)"""
+    r"""\\*["']\s*:.*|\binput_value=.*"""
 )
 """Where text that is no whole JSON begins to repeat what a person wrote (C4)."""
 
@@ -68,48 +73,47 @@ class Reason:
     retry_after_seconds: float | None = None
     retryable: bool | None = None
     moderated: bool = False
+    limit_source: str = ""
 
 
 @dataclass(slots=True)
 class _Gathered:
-    names: list[str]
+    names: list[tuple[int, str]]
     words: list[str]
     status: int | None = None
     provider: str = ""
     retry_after: float | None = None
     retryable: bool | None = None
     moderated: bool = False
+    limit_source: str = ""
 
 
 def read(body: object) -> Reason:
     """Read an error body of any shape; never raises."""
     gathered = _Gathered([], [])
     _gather(body, gathered, DEPTH)
-    distinct = list(dict.fromkeys(name for name in gathered.names if name))
+    if isinstance(body, int | float) and abs(body) < 10**18:
+        gathered.words.append(str(body))
+    names = list(dict.fromkeys(name for _, name in sorted(gathered.names, key=_rank)))
     words = list(dict.fromkeys(word for word in gathered.words if word))
-    if not words and isinstance(body, Mapping) and not distinct:
+    if not words and isinstance(body, Mapping) and not names:
         words = [f"an object with {len(body)} fields"] if body else []
     return Reason(
-        names=tuple(name.lower() for name in distinct),
-        code=distinct[0] if distinct else "",
+        names=tuple(name.lower() for name in names),
+        code=names[0] if names else "",
         status=gathered.status,
-        words=" · ".join(words),
+        words=" · ".join(words)[:LONGEST_WORDS],
         provider=gathered.provider[:100],
         retry_after_seconds=gathered.retry_after,
         retryable=gathered.retryable,
         moderated=gathered.moderated,
+        limit_source=gathered.limit_source[:100],
     )
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Fold to one line, take keys out, bound the length (C3, I3)."""
-    for secret in secrets:
-        if secret:
-            text = text.replace(secret, "[key]")
-    line = " ".join(SECRET.sub("[key]", text).split())
-    # Neither NUL nor half an emoji can be stored; other controls only mislead.
-    line = "".join(character for character in line if character.isprintable())
-    return line if len(line) <= REASON_LENGTH else line[: REASON_LENGTH - 1] + "…"
+def _rank(named: tuple[int, str]) -> int:
+    """The order of evidence; of equal ones the innermost stays first."""
+    return named[0]
 
 
 def _gather(value: object, into: _Gathered, depth: int) -> None:
@@ -135,36 +139,59 @@ def _gather_text(text: str, into: _Gathered, depth: int) -> None:
             _gather(decoded, into, depth - 1)
             return
     if stripped[:1] == "<":
-        found = TITLE.search(stripped) or HEADING.search(stripped)
-        stripped = TAG.sub(" ", found.group(1)).strip() if found else "an HTML page"
-    into.words.append(ECHO.sub("…", stripped[:2000]))
+        stripped = _page(stripped[:LONGEST_PAGE])
+    into.words.append(ECHO.sub("…", stripped[:LONGEST_PIECE]))
+
+
+def _page(text: str) -> str:
+    """What a web page says of itself."""
+    found = TITLE.search(text) or HEADING.search(text)
+    return TAG.sub(" ", found.group(1)).strip() if found else "an HTML page"
 
 
 def _gather_object(value: Mapping[str, object], into: _Gathered, depth: int) -> None:
-    for field in ("error", "metadata", "availability"):
-        if isinstance(value.get(field), Mapping):
-            _gather(value[field], into, depth - 1)
-    for field in NAMES:
-        _gather_name(field, value.get(field), into)
-    if into.status is None:
-        for field in ("status_code", "http_status"):
-            into.status = as_status(value.get(field)) or into.status
+    for field in WRAPPERS:
+        inner = value.get(field)
+        if isinstance(inner, Mapping):
+            if field == "availability":
+                _gather_name(0, inner.get("code"), into)
+            _gather(inner, into, depth - 1)
+    for field, rank in NAMES.items():
+        _gather_name(rank, value.get(field), into)
+    for field in (*STATUSES, "error"):
+        into.status = into.status or as_status(value.get(field))
     _gather_extras(value, into)
     _gather_prose(value, into, depth)
 
 
 def _gather_prose(value: Mapping[str, object], into: _Gathered, depth: int) -> None:
+    place = value.get("loc")
     for field in WORDS:
-        if isinstance(value.get(field), str):
-            _gather(value[field], into, depth - 1)
+        text = value.get(field)
+        if isinstance(text, str):
+            if field == "msg" and isinstance(place, list):
+                text = f"{text} ({'.'.join(str(step)[:40] for step in place[:8])})"
+            _gather(text, into, depth - 1)
     if isinstance(value.get("error"), str | list):
         _gather(value["error"], into, depth - 1)
-    for field in ("message", "detail", "base_resp", "innererror", "raw"):
-        if not isinstance(value.get(field), str) or field == "raw":
+    for field in ("message", "detail", "errors", "base_resp", "innererror"):
+        if not isinstance(value.get(field), str):
             _gather(value.get(field), into, depth - 1)
+    _gather(value.get("raw"), into, depth - 1)
+    for detail in _listed(value.get("details")):
+        into.retry_after = _first(into.retry_after, waits.of_body(detail))
 
 
-def _gather_name(field: str, name: object, into: _Gathered) -> None:
+def _listed(value: object) -> list[Mapping[str, object]]:
+    items = value if isinstance(value, list) else []
+    return [item for item in items[:10] if isinstance(item, Mapping)]
+
+
+def _first(known: float | None, new: float | None) -> float | None:
+    return new if known is None else known
+
+
+def _gather_name(rank: int, name: object, into: _Gathered) -> None:
     status = as_status(name)
     if status is not None:
         into.status = into.status or status
@@ -177,39 +204,59 @@ def _gather_name(field: str, name: object, into: _Gathered) -> None:
         if " " in text:
             into.words.append(text)
         elif text != "error":
-            into.names.append(text)
+            into.names.append((rank, text))
 
 
 def _gather_extras(value: Mapping[str, object], into: _Gathered) -> None:
     provider = value.get("provider_name") or value.get("provider")
     if isinstance(provider, str) and not into.provider:
         into.provider = provider
-    for field in ("retry_after", "retry_after_seconds", "resets_in_seconds"):
-        wait = value.get(field)
-        if (
-            isinstance(wait, int | float)
-            and not isinstance(wait, bool)
-            and 0 <= wait <= LONGEST_WAIT_SECONDS
-            and into.retry_after is None
-        ):
-            into.retry_after = float(wait)
+    into.retry_after = _first(into.retry_after, waits.of_body(value))
     if isinstance(value.get("retryable"), bool):
         into.retryable = bool(value["retryable"])
     if any(value.get(field) for field in ("flagged_input", "reasons", "patterns")):
         into.moderated = True
     source = value.get("limit_source")
-    if isinstance(source, str):
-        into.names.append(source[:100])
-    base = value.get("base_resp")
-    if isinstance(base, Mapping) and isinstance(base.get("status_code"), int):
-        into.names.append(str(base["status_code"]))
+    if isinstance(source, str) and not into.limit_source:
+        into.limit_source = source
+    if code := vendor_code(value):
+        into.names.append((2, f"base_resp_{code}"))
 
 
 def says_error(body: object) -> bool:
-    """Tell whether a whole JSON answer reports an error."""
-    return isinstance(body, Mapping) and (
-        bool(body.get("error")) or ("choices" not in body and read(body) != Reason())
+    """Tell whether JSON that is no event of a stream reports an error.
+
+    A whole answer reports one in itself, in a choice, or by a finish reason;
+    anything else by the words or the status of a failure.
+    """
+    if isinstance(body, list):
+        return any(says_error(item) for item in body[:3])
+    if not isinstance(body, Mapping):
+        return False
+    if body.get("error") or failed_choice(body) is not None:
+        return True
+    if "choices" in body:
+        return False
+    return (
+        any(body.get(field) for field in (*WORDS, "errors"))
+        or vendor_code(body) != 0
+        or read(body).status is not None
     )
+
+
+def vendor_code(body: Mapping[str, object]) -> int:
+    """Read MiniMax's own error number; 0 is none, and none of them is a status."""
+    base = body.get("base_resp")
+    code = base.get("status_code") if isinstance(base, Mapping) else None
+    return code if isinstance(code, int) else 0
+
+
+def failed_choice(body: Mapping[str, object]) -> Mapping[str, object] | None:
+    """Find the choice of a whole answer that says it failed."""
+    for choice in _listed(body.get("choices")):
+        if choice.get("error") or choice.get("finish_reason") == "error":
+            return choice
+    return None
 
 
 def as_status(value: object) -> int | None:

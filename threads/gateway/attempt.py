@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from threads.core.answer import Accumulator
 from threads.core.events import Finish, StreamEvent, Usage
 from threads.core.evidence import Evidence, StreamEnd
-from threads.core.faults import Ending, Facts, Verdict, classify
+from threads.core.faults import Arrival, Ending, Facts, KeyEffect, Verdict, classify
 from threads.gateway.client import Endpoint
 from threads.gateway.transport import Wire
 
@@ -52,6 +52,7 @@ class AttemptRecord:
     condition: str
     http_status: int | None
     transient: bool
+    key_effect: str
     retry_decision: str
     provider_reason: str
     request_id: str
@@ -109,7 +110,9 @@ class Attempt:
 
     def judge(self, end: StreamEnd) -> Verdict:
         """Classify the end; keys are taken out of what the provider said."""
-        self.evidence.done = self.evidence.done or self.wire.observed.done
+        if end.arrival is not Arrival.UNREADABLE:
+            # The wire is read ahead: what cannot be read came before the `[DONE]`.
+            self.evidence.done = self.evidence.done or self.wire.observed.done
         self._facts = self.evidence.facts(end, secrets=(self.request.endpoint.api_key,))
         self.verdict = classify(self._facts)
         return self.verdict
@@ -145,6 +148,9 @@ class Attempt:
             else verdict.condition.value,
             http_status=None if self._facts is None else self._facts.http_status,
             transient=verdict is not None and verdict.transient and not stopped,
+            key_effect=KeyEffect.NONE.value
+            if stopped or verdict is None
+            else verdict.key_effect.value,
             retry_decision="transport" if self.wire.tries > 1 else "none",
             provider_reason="" if verdict is None else verdict.provider_reason,
             request_id=self.wire.request_id,

@@ -4,8 +4,10 @@ Every dialect that a gateway was seen to speak is a line here; none of them gets
 a meaning here. Text is cleaned, so that nothing above ever meets half an emoji.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 
+from threads.core import reasons
 from threads.core.answer import Cleaner, clean
 from threads.core.events import (
     Envelope,
@@ -13,71 +15,24 @@ from threads.core.events import (
     Finish,
     ReasoningDelta,
     StreamEvent,
-    TextDelta,
     ToolCallDelta,
     UsageReport,
 )
+from threads.gateway.tags import ThinkTags
 
-THINK_OPENS, THINK_CLOSES = "<think>", "</think>"
+ANSWERS = ("content", "refusal", "tool_calls", "function_call")
+PAYLOADS = (*ANSWERS, "reasoning_content", "reasoning")
+"""Fields of a delta that add something; the first ones to the answer."""
+
+FAILURE_TYPES = frozenset({"error", "response.failed", "response.error"})
+FAILURE_FIELDS = (
+    *("detail", "message", "msg", "errors"),
+    *("error_message", "error_msg", "errorMessage"),
+)
+"""What a chunk without choices says failure with, where it has no error field."""
 
 LARGEST_COUNT = 2**31 - 1
 """What a database column holds; more tokens than this is no count."""
-
-
-class ThinkTags:
-    """Tells reasoning from answer where a model writes its own tags into the text.
-
-    Only a tag at the very start counts: a later one is somebody's example.
-    """
-
-    def __init__(self) -> None:
-        self._state = "start"
-        self._held = ""
-
-    def feed(self, text: str) -> Iterator[StreamEvent]:
-        """Split one piece of content."""
-        if self._state == "answer":
-            yield TextDelta(text)
-            return
-        self._held += text
-        if self._state == "start":
-            yield from self._begin()
-        if self._state == "thinking":
-            yield from self._think()
-        if self._state == "gap" and (answer := self._held.lstrip()):
-            self._state, self._held = "answer", ""
-            yield TextDelta(answer)
-
-    def _begin(self) -> Iterator[StreamEvent]:
-        begun = self._held.lstrip()
-        if begun.startswith(THINK_OPENS):
-            self._state, self._held = "thinking", begun[len(THINK_OPENS) :]
-        elif not THINK_OPENS.startswith(begun):
-            self._state, held, self._held = "answer", self._held, ""
-            yield TextDelta(held)
-
-    def _think(self) -> Iterator[StreamEvent]:
-        thought, closed, answer = self._held.partition(THINK_CLOSES)
-        if closed:
-            self._state, self._held = "gap", answer
-            if thought:
-                yield ReasoningDelta(thought)
-            return
-        keep = next(
-            (n for n in range(8, 0, -1) if thought.endswith(THINK_CLOSES[:n])), 0
-        )
-        ready, self._held = (
-            thought[: len(thought) - keep],
-            thought[len(thought) - keep :],
-        )
-        if ready:
-            yield ReasoningDelta(ready)
-
-    def flush(self) -> Iterator[StreamEvent]:
-        """Give what was held, once nothing more can come."""
-        held, self._held = self._held, ""
-        if held and self._state != "gap":
-            yield ReasoningDelta(held) if self._state == "thinking" else TextDelta(held)
 
 
 class ChunkReader:
@@ -87,6 +42,7 @@ class ChunkReader:
         self.model = ""
         self.provider = ""
         self._choice: object = None
+        self._has_deltas = False
         self._text = Cleaner()
         self._reasoning = Cleaner()
         self._tags = ThinkTags()
@@ -103,14 +59,25 @@ class ChunkReader:
             return [ErrorReport(chunk, http_status)]
         self._note_origin(chunk)
         choices = chunk.get("choices")
+        if isinstance(choices, Mapping):
+            choices = [choices]
         events: list[StreamEvent] = []
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, Mapping):
                 events += self._read_choice(choice, http_status)
         events += _usage(chunk.get("usage"))
+        events += self._read_groq(chunk.get("x_groq"), http_status)
         if chunk.get("error") or (not choices and _says_failure(chunk, event)):
             events.append(ErrorReport(chunk, http_status))
         return events or [Envelope(self.model)]
+
+    @staticmethod
+    def _read_groq(value: object, http_status: int | None) -> Iterator[StreamEvent]:
+        """Groq puts usage, and why it broke off, into a field of its own."""
+        if isinstance(value, Mapping):
+            yield from _usage(value.get("usage"))
+            if value.get("error"):
+                yield ErrorReport({"error": value["error"]}, http_status)
 
     def flush(self) -> list[StreamEvent]:
         """Give what was held back, once nothing more can come."""
@@ -131,26 +98,42 @@ class ChunkReader:
         self, choice: Mapping[str, object], http_status: int | None
     ) -> Iterator[StreamEvent]:
         # Several choices answer one request; we asked for one, the first counts.
+        # Without an index it is the one.
         index = choice.get("index")
         if self._choice is None and ("delta" in choice or "message" in choice):
             self._choice = index
-        if index != self._choice and self._choice is not None:
+        if None not in (index, self._choice) and index != self._choice:
             return
-        delta = choice.get("delta")
-        if not isinstance(delta, Mapping):
-            delta = choice.get("message")
-        if isinstance(delta, Mapping):
-            yield from self._read_delta(delta)
+        yield from self._read_delta(self._delta_of(choice))
         yield from _usage(choice.get("usage"))
         if choice.get("error"):
             yield ErrorReport({"error": choice["error"]}, http_status)
         reason = choice.get("finish_reason")
+        if isinstance(reason, Mapping):  # SGLang's own form
+            reason = reason.get("type")
         if reason:
             native = choice.get("native_finish_reason")
             yield Finish(
                 _label(str(reason))[:100],
                 _label(native)[:100] if isinstance(native, str) else None,
             )
+
+    def _delta_of(self, choice: Mapping[str, object]) -> Mapping[str, object]:
+        """What a choice adds: its delta, or a message where there are no deltas.
+
+        Some gateways send the message so far beside each delta. One that streams
+        the reasoning alone has yet to say its answer.
+        """
+        delta = choice.get("delta")
+        if isinstance(delta, Mapping) and any(delta.get(name) for name in PAYLOADS):
+            if any(delta.get(name) for name in ANSWERS):
+                self._has_deltas = True
+            return delta
+        message = choice.get("message")
+        if isinstance(message, Mapping) and not self._has_deltas:
+            return message
+        text = choice.get("text")
+        return {"content": text} if isinstance(text, str) else {}
 
     def _read_delta(self, delta: Mapping[str, object]) -> Iterator[StreamEvent]:
         for name in ("reasoning_content", "reasoning"):
@@ -187,26 +170,33 @@ def _label(text: str) -> str:
 
 def _says_failure(chunk: Mapping[str, object], event: str) -> bool:
     """Tell whether a chunk without choices means failure (requirement A5)."""
-    if event == "error" or ("error" in chunk and chunk["error"] is not None):
+    if event == "error" or chunk.get("type") in FAILURE_TYPES:
         return True
-    base = chunk.get("base_resp")
-    if isinstance(base, Mapping) and base.get("status_code"):
+    if "error" in chunk and chunk["error"] is not None:
+        return True
+    if reasons.vendor_code(chunk):
         return True
     return "choices" not in chunk and any(
         isinstance(chunk.get(name), str | list | Mapping) and bool(chunk.get(name))
-        for name in ("detail", "message")
+        for name in FAILURE_FIELDS
     )
 
 
 def _usage(value: object) -> Iterator[StreamEvent]:
     if not isinstance(value, Mapping):
         return
-    given, made = value.get("prompt_tokens"), value.get("completion_tokens")
-    if _is_count(given) or _is_count(made):
-        yield UsageReport(
-            given if isinstance(given, int) and _is_count(given) else None,
-            made if isinstance(made, int) and _is_count(made) else None,
-        )
+    given = _count(value, "prompt_tokens", "input_tokens")
+    made = _count(value, "completion_tokens", "output_tokens")
+    if given is not None or made is not None:
+        yield UsageReport(given, made)
+
+
+def _count(value: Mapping[str, object], *names: str) -> int | None:
+    for name in names:
+        count = value.get(name)
+        if isinstance(count, int) and _is_count(count):
+            return count
+    return None
 
 
 def _is_count(value: object) -> bool:
@@ -223,29 +213,43 @@ def _tool_calls(delta: Mapping[str, object]) -> Iterator[StreamEvent]:
         calls = [calls]
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, Mapping):
-            yield _fragment(call, call.get("function"))
+            yield from _fragment(call)
     legacy = delta.get("function_call")
     if isinstance(legacy, Mapping):
-        yield _fragment({"index": 0}, legacy)
+        yield from _fragment({"index": 0, "function": legacy})
 
 
-def _fragment(call: Mapping[str, object], function: object) -> ToolCallDelta:
+def _fragment(call: Mapping[str, object]) -> Iterator[StreamEvent]:
+    """Read one entry; an entry that holds nothing begins no call."""
+    function = call.get("function", call.get("custom", call))
     inner = function if isinstance(function, Mapping) else {}
-    index, id_, name, arguments = (
-        call.get("index"),
-        call.get("id"),
-        inner.get("name"),
-        inner.get("arguments"),
+    fragment = ToolCallDelta(
+        index=_index(call.get("index")),
+        id=_named(call.get("id")),
+        name=_named(inner.get("name")),
+        arguments=_arguments(inner.get("arguments", inner.get("input"))),
     )
-    if isinstance(index, str) and index.isdecimal():
-        index = int(index)
-    return ToolCallDelta(
-        index=index if isinstance(index, int) and not isinstance(index, bool) else None,
-        id=id_ if isinstance(id_, str) and id_ else None,
-        name=name if isinstance(name, str) and name else None,
-        arguments=dict(arguments)
-        if isinstance(arguments, Mapping)
-        else arguments
-        if isinstance(arguments, str)
-        else None,
-    )
+    if fragment.id or fragment.name or fragment.arguments is not None:
+        yield fragment
+
+
+def _index(value: object) -> int | None:
+    if isinstance(value, str) and value.isdecimal() and len(value) < 9:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _named(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _arguments(value: object) -> str | dict[str, object] | None:
+    """Take text and objects as they are; anything else is kept as its JSON text.
+
+    It will be found to be no object, so that the call is not run.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    return dict(value) if isinstance(value, Mapping) else json.dumps(value)

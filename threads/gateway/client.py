@@ -11,7 +11,6 @@ Facts that this module leans on, each pinned by tests/gateway/test_sdk_*facts.py
 """
 
 import asyncio
-import json
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,10 +23,12 @@ import httpx2
 from openai import (
     APIConnectionError,
     APIError,
+    APIResponseValidationError,
     APIStatusError,
     APITimeoutError,
     AsyncOpenAI,
     AsyncStream,
+    OpenAIError,
     omit,
 )
 
@@ -35,6 +36,7 @@ from threads.core.events import ErrorReport, StreamEvent
 from threads.core.evidence import StreamEnd
 from threads.core.faults import Arrival
 from threads.gateway.chunks import ChunkReader
+from threads.gateway.ends import decoded, end_of_body, end_of_stream, stray_error
 from threads.gateway.transport import TappedTransport, Wire, current_wire
 
 CONNECT_SECONDS = 10.0
@@ -123,15 +125,8 @@ class GatewayClient:
                     "headers": {"accept": "text/event-stream"},
                 },
             )
-        except APIStatusError as error:
-            return StreamEnd(
-                Arrival.STATUS,
-                http_status=error.status_code,
-                body=_refused_body(error),
-                headers=wire.headers,
-            )
-        except (APITimeoutError, APIConnectionError) as error:
-            return StreamEnd(Arrival.UNREACHABLE, words=chain_words(error))
+        except OpenAIError as error:
+            return end_of(error, wire)
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             if isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8":
                 raise  # the messages that we sent, no address
@@ -175,19 +170,17 @@ class EventStream:
         try:
             chunk = await self._stream.__anext__()
         except StopAsyncIteration:
-            return self._end_of_body()
+            return end_of_body(self._wire)
         except (ValueError, RecursionError):
             return self._unreadable()
-        except APIConnectionError as error:
-            undecodable = isinstance(error.__cause__, httpx2.DecodingError)
-            return self._end(
-                Arrival.UNDECODABLE if undecodable else Arrival.BROKEN,
-                words=chain_words(error),
-            )
-        except APIError as error:
-            return [ErrorReport(error.body, observed.http_status)]
+        except OpenAIError as error:
+            return self._failed(error)
         event, _ = self._frame()
         return self.reader.read(chunk, event, observed.http_status)
+
+    def end(self, arrival: Arrival, *, words: str = "") -> StreamEnd:
+        """Say how the stream ends now, with what stood beside its events."""
+        return end_of_stream(self._wire, arrival, words=words)
 
     async def close(self) -> None:
         """Close the response and with it, mid-stream, the connection."""
@@ -198,24 +191,18 @@ class EventStream:
         handed = self._wire.observed.handed
         return handed.popleft() if handed else ("", b"")
 
-    def _end(
-        self, arrival: Arrival, *, body: object = None, words: str = ""
-    ) -> StreamEnd:
-        return StreamEnd(arrival, body=body, words=words, headers=self._wire.headers)
-
-    def _end_of_body(self) -> list[StreamEvent] | StreamEnd:
-        observed = self._wire.observed
-        stray = bytes(observed.stray).decode("utf-8", "replace").strip()
-        observed.stray.clear()
-        if observed.frames == 0 and not observed.done:
-            kind = self._wire.headers.get("content-type", "")
-            if stray or not kind.startswith("text/event-stream"):
-                return self._end(
-                    Arrival.NOT_A_STREAM, body=_decoded(stray) if stray else None
-                )
-        if (report := stray_error(stray)) is not None:
-            return [ErrorReport(report, observed.http_status)]
-        return self._end(Arrival.ENDED, words=stray)
+    def _failed(self, error: OpenAIError) -> list[StreamEvent] | StreamEnd:
+        if isinstance(error, APITimeoutError):
+            is_begun = self._wire.observed.frames > 0
+            return self.end(Arrival.SILENT_MID if is_begun else Arrival.SILENT_START)
+        if isinstance(error, APIConnectionError):
+            undecodable = isinstance(error.__cause__, httpx2.DecodingError)
+            return self.end(
+                Arrival.UNDECODABLE if undecodable else Arrival.BROKEN,
+                words=chain_words(error),
+            )
+        body = error.body if isinstance(error, APIError) else None
+        return [ErrorReport(body, self._wire.observed.http_status)]
 
     def _unreadable(self) -> list[StreamEvent] | StreamEnd:
         """An error that was written into an unfinished frame is still an error."""
@@ -225,35 +212,41 @@ class EventStream:
             return [ErrorReport(text, self._wire.observed.http_status)]
         if (report := stray_error(text)) is not None:
             return [ErrorReport(report, self._wire.observed.http_status)]
-        return self._end(Arrival.UNREADABLE)
+        return self.end(Arrival.UNREADABLE)
 
 
-def stray_error(text: str) -> object:
-    """Find an error report in lines that are no frames; None when there is none."""
-    for line in text.splitlines():
-        line = line.strip()
-        named = line.startswith("error:")
-        value = _decoded(line.removeprefix("error:").strip())
-        if named or (isinstance(value, Mapping) and value.get("error")):
-            return value
-    return None
+def end_of(error: OpenAIError, wire: Wire) -> StreamEnd:
+    """Say how a request ended that the SDK raised for, whatever it raised."""
+    match error:
+        case APIStatusError():
+            return StreamEnd(
+                Arrival.STATUS,
+                http_status=error.status_code,
+                body=_refused_body(error),
+                headers=wire.headers,
+            )
+        case APITimeoutError() if isinstance(error.__cause__, httpx2.ReadTimeout):
+            return StreamEnd(Arrival.SILENT_START, headers=wire.headers)
+        case APIConnectionError():
+            return StreamEnd(Arrival.UNREACHABLE, words=chain_words(error))
+        case APIResponseValidationError():
+            return StreamEnd(Arrival.UNREADABLE, headers=wire.headers)
+        case APIError():
+            return StreamEnd(
+                Arrival.STREAMED_ERROR, body=error.body, headers=wire.headers
+            )
+        case _:
+            return StreamEnd(Arrival.STREAMED_ERROR, headers=wire.headers)
 
 
 def chain_words(error: BaseException) -> str:
-    """Join the words of an exception and its causes, bounded."""
-    words: list[str] = []
+    """Join the words of an exception and its causes, bounded; a chain may be a ring."""
+    links: list[BaseException] = []
     link: BaseException | None = error
-    while link is not None and len(words) < CHAIN_LINKS:
-        words.append(f"{type(link).__name__} {link}"[:CHAIN_LENGTH])
+    while link is not None and len(links) < CHAIN_LINKS and link not in links:
+        links.append(link)
         link = link.__cause__ or link.__context__
-    return " < ".join(words)
-
-
-def _decoded(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    return " < ".join(f"{type(each).__name__} {each}"[:CHAIN_LENGTH] for each in links)
 
 
 def _refused_body(error: APIStatusError) -> object:
@@ -262,7 +255,9 @@ def _refused_body(error: APIStatusError) -> object:
         text = error.response.text
     except httpx2.ResponseNotRead:
         return error.body
-    return _decoded(text)
+    if text.count("\N{REPLACEMENT CHARACTER}") > 1 + len(text) // 4:
+        return None  # bytes of something else, not words
+    return decoded(text)
 
 
 _clients: weakref.WeakKeyDictionary[

@@ -9,8 +9,6 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-import httpx2
-
 from threads.core.events import StreamEvent
 from threads.core.evidence import StreamEnd
 from threads.core.faults import Arrival
@@ -63,7 +61,8 @@ class GuardedStream:
         """Send the request; None when a stream was accepted.
 
         The clock of the first data begins here: a gateway that accepts and never
-        answers is as silent as one that answers with comments.
+        answers is as silent as one that answers with comments. One that refused,
+        and whose body or whose `Retry-After` outlasts the clock, was not silent.
         """
         self._deadline = self._now() + self._bounds.first_data_seconds
         clock = asyncio.timeout_at(self._deadline)
@@ -73,6 +72,12 @@ class GuardedStream:
         except TimeoutError:
             if not clock.expired():
                 raise
+            if self._wire.refused is not None:
+                return StreamEnd(
+                    Arrival.STATUS,
+                    http_status=self._wire.refused,
+                    headers=self._wire.headers,
+                )
             return StreamEnd(Arrival.SILENT_START)
         if isinstance(opened, StreamEnd):
             return opened
@@ -100,7 +105,7 @@ class GuardedStream:
             if not clock.expired():
                 raise
             arrival = Arrival.SILENT_MID if self._has_data else Arrival.SILENT_START
-            return StreamEnd(arrival, headers=self._wire.headers)
+            return self._stream.end(arrival)
         self._has_data = True
         return chunk
 
@@ -131,6 +136,5 @@ async def _close(stream: EventStream) -> None:
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
             await stream.close()
-    except (httpx2.HTTPError, OSError, RuntimeError) as error:
-        # TimeoutError is an OSError; RuntimeError is a generator still running.
+    except Exception as error:  # noqa: BLE001 - nothing raised here says how a call ended
         logger.warning("[OpenAIWire] close failed: %s", type(error).__name__)

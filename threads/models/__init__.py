@@ -2,7 +2,7 @@
 
 from threads.models.catalogue import Agent, Gateway, LanguageModel, Sentence
 from threads.models.conversation import Cell, JournalEntry, Round, Thread
-from threads.models.ledger import CallAttempt, ToolRun
+from threads.models.ledger import CallAttempt, KeyHealth, ToolRun
 
 __all__ = [
     "Agent",
@@ -10,6 +10,7 @@ __all__ = [
     "Cell",
     "Gateway",
     "JournalEntry",
+    "KeyHealth",
     "LanguageModel",
     "Round",
     "Sentence",

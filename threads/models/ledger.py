@@ -1,11 +1,12 @@
-"""The ledger: one row per attempt of a call, one per tool run."""
+"""The ledger: attempts of calls, tool runs, and what was said of our keys."""
 
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from threads.core.events import UsageSource
-from threads.core.faults import Condition, Ending
+from threads.core.faults import Condition, Ending, KeyEffect
+from threads.models.catalogue import Gateway
 from threads.models.conversation import Round, values_of
 
 
@@ -32,6 +33,12 @@ class CallAttempt(models.Model):
     )
     http_status = models.PositiveIntegerField(null=True, blank=True)
     transient = models.BooleanField(default=False)
+    # What the gateway's answer said of the key that was used (requirement G11).
+    key_effect = models.CharField(
+        max_length=20,
+        choices=[(effect.value, effect.value) for effect in KeyEffect],
+        default=KeyEffect.NONE.value,
+    )
     retry_decision = models.CharField(max_length=20, default="none")
     provider_reason = models.CharField(max_length=400, blank=True)
 
@@ -110,3 +117,53 @@ class ToolRun(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.name} {self.state}"
+
+
+class KeyHealth(models.Model):
+    """What a gateway says of a key of ours, asked for one model (G11 to G15).
+
+    Of one model, since a gateway that stands before others reports what an
+    upstream says of its own key in the same words: the other models still answer.
+
+    The key itself is not here, nor anything it could be guessed from:
+    `fingerprint` is a keyed hash over the key and the gateway's address, so a
+    changed key is another key at once. A row is gone once the key has proved
+    itself, or an operator cleared it; after `expires_at` it no longer holds.
+    """
+
+    class Status(models.TextChoices):
+        BAD = KeyEffect.BAD.value, _("not accepted")
+        EXHAUSTED = KeyEffect.EXHAUSTED.value, _("used up")
+        THROTTLED = KeyEffect.THROTTLED.value, _("slowed down")
+
+    gateway = models.ForeignKey(
+        Gateway, models.CASCADE, related_name="key_health", verbose_name=_("gateway")
+    )
+    key_variable = models.CharField(
+        _("environment variable of the key"), max_length=100
+    )
+    fingerprint = models.CharField(_("fingerprint"), max_length=64)
+    model = models.CharField(_("model"), max_length=200)
+    status = models.CharField(_("status"), max_length=20, choices=Status)
+    code = models.CharField(_("code"), max_length=100)
+    http_status = models.PositiveIntegerField(_("HTTP status"), null=True, blank=True)
+    provider_reason = models.CharField(
+        _("the provider's words"), max_length=400, blank=True
+    )
+    since = models.DateTimeField(_("since"))
+    last_seen_at = models.DateTimeField(_("last seen"))
+    expires_at = models.DateTimeField(_("expires"))
+    count = models.PositiveIntegerField(_("times seen"), default=1)
+
+    class Meta:
+        verbose_name = _("key health")
+        verbose_name_plural = _("key health")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["gateway", "fingerprint", "model", "status"],
+                name="key_health_is_said_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.key_variable} {self.status}"

@@ -2,10 +2,12 @@
 
 from threads.rendering.cells import (
     CellView,
+    Versions,
     cell_html,
     composer_state_html,
     foot_html,
     thread_row_html,
+    versions_of,
     view_of,
 )
 from threads.rendering.code import language_name
@@ -14,11 +16,13 @@ from threads.rendering.stream import MarkdownStream, render_text
 __all__ = [
     "CellView",
     "MarkdownStream",
+    "Versions",
     "cell_html",
     "composer_state_html",
     "foot_html",
     "language_name",
     "render_text",
     "thread_row_html",
+    "versions_of",
     "view_of",
 ]

@@ -4,7 +4,7 @@ Page and socket render through here, so a reload shows what was streamed. The
 caller activates the viewer's language first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -84,16 +84,64 @@ def streaming_view(generation: int, text: str, reasoning: str) -> CellView:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Which of several versions a cell is, and the ids of those beside it."""
+
+    number: int
+    count: int
+    earlier: int | None
+    later: int | None
+
+
+def versions_of(cells: Sequence[Cell]) -> dict[int, Versions]:
+    """Return the versions of cells of one thread, by cell; one query for all.
+
+    A cell that has no other version is not among them. Answers are counted within
+    their question, questions within their place.
+    """
+    if not cells:
+        return {}
+    thread = Cell.objects.filter(thread_id=cells[0].thread_id)
+    changed = thread.filter(version__gt=1)
+    if len(cells) == 1:
+        changed = changed.filter(position=cells[0].position)
+    families: dict[tuple[int, int | None], list[int]] = {}
+    for pk, position, question_id in (
+        thread.filter(position__in=changed.values("position"))
+        .order_by("version")
+        .values_list("pk", "position", "question_id")
+    ):
+        families.setdefault((position, question_id), []).append(pk)
+    return {
+        cell.pk: _among(cell.pk, family)
+        for cell in cells
+        if len(family := families.get((cell.position, cell.question_id), [])) > 1
+    }
+
+
+def _among(pk: int, family: list[int]) -> Versions:
+    place = family.index(pk)
+    return Versions(
+        number=place + 1,
+        count=len(family),
+        earlier=family[place - 1] if place else None,
+        later=family[place + 1] if place + 1 < len(family) else None,
+    )
+
+
 def cell_html(cell: Cell, view: CellView, *, swap: str = "") -> str:
     """Render a whole cell; `swap` is its hx-swap-oob, for the socket."""
-    return render_to_string(
-        "threads/_cell.html", {"cell": cell, "view": view, "swap": swap}
-    )
+    versions = versions_of([cell]).get(cell.pk)
+    context = {"cell": cell, "view": view, "versions": versions, "swap": swap}
+    return render_to_string("threads/_cell.html", context)
 
 
 def foot_html(cell: Cell, *, swap: str = "") -> str:
     """Render what stands under an answer: how it ended, and the small actions."""
-    return render_to_string("threads/_foot.html", {"cell": cell, "swap": swap})
+    versions = versions_of([cell]).get(cell.pk)
+    context = {"cell": cell, "versions": versions, "swap": swap}
+    return render_to_string("threads/_foot.html", context)
 
 
 def composer_state_html(

@@ -65,6 +65,11 @@ class Progress:
     is_reasoning: bool = False
     tool: str = ""
 
+    def note(self, record: AttemptRecord) -> None:
+        """Keep what the cell shows of its last attempt."""
+        self.model_served = record.model_served or self.model_served
+        self.request_id = record.request_id
+
     @property
     def reasoning_ms(self) -> int | None:
         """How long the model reasoned before its first text; None if it did not."""
@@ -197,9 +202,13 @@ class Answering:
         hub().publish(self._live)
 
     async def _record(self, record: AttemptRecord) -> None:
-        self.progress.model_served = record.model_served or self.progress.model_served
-        self.progress.request_id = record.request_id
-        await in_database(ledger.record_attempt, self._brief.place.round_id, record)
+        self.progress.note(record)
+        await in_database(
+            ledger.record_attempt,
+            self._brief.place.round_id,
+            record,
+            key=self._brief.key,
+        )
 
     def _set_activity(self, activity: Activity) -> None:
         activity.since = monotonic()

@@ -2,20 +2,41 @@
 
 from dataclasses import dataclass
 
+from django.db import DatabaseError, InterfaceError
+
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.table import ERRORS
-from threads.endpoints import default_gateway, endpoint_of
+from threads.endpoints import default_gateway, endpoint_of, offered_models
 from threads.gateway.client import Endpoint
-from threads.models import Cell, LanguageModel, Round
-from threads.rounds import ledger
+from threads.models import Cell, Gateway, Round
+from threads.rounds import keyhealth, ledger
 from threads.rounds.broadcast import Place
+from threads.rounds.keyhealth import Key
 
 Message = dict[str, object]
+
+NO_MODEL = Verdict(
+    code="no_model",
+    ending=Ending.REFUSED,
+    condition=Condition.OUR_CONFIG,
+    sentence_key="config.no_model",
+)
+HISTORY_UNREADABLE = Verdict(
+    code="history_unreadable",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.OUR_BUG,
+    transient=True,
+    sentence_key="round.history",
+)
+
+
+class HistoryUnreadableError(Exception):
+    """The conversation cannot be read, and is not answered on what is left of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One round's task. Without an endpoint, `problem` says what is missing."""
+    """One round's task. Without an endpoint, `problem` says what is in the way."""
 
     place: Place
     locale: str
@@ -23,6 +44,7 @@ class Brief:
     messages: list[Message]
     is_practice: bool
     endpoint: Endpoint | None
+    key: Key | None
     problem: Verdict | None
 
 
@@ -37,13 +59,21 @@ def claim(round_id: int, worker: str) -> bool:
 
 
 def read(round_id: int) -> Brief:
-    """Read the brief of a claimed round."""
-    round_ = Round.objects.select_related(
-        "thread", "model__gateway", "agent", "user_cell"
-    ).get(pk=round_id)
+    """Read the brief of a claimed round.
+
+    Raises:
+        HistoryUnreadableError: the database does not give the conversation (B12).
+    """
+    try:
+        round_ = Round.objects.select_related(
+            "thread", "model__gateway", "agent", "user_cell"
+        ).get(pk=round_id)
+        messages = _messages(round_)
+    except (DatabaseError, InterfaceError) as error:
+        raise HistoryUnreadableError from error
     model = round_.model
     gateway = default_gateway() if model is None else model.gateway
-    endpoint, problem = _endpoint(model)
+    endpoint, key, problem = _endpoint(round_, gateway)
     return Brief(
         place=Place(
             round_.pk,
@@ -53,22 +83,38 @@ def read(round_id: int) -> Brief:
             round_.answer_cell_id,
         ),
         locale=round_.locale,
-        model=round_.model_requested if model is None else model.wire_id,
-        messages=_messages(round_),
+        model=_wire_id(round_),
+        messages=messages,
         is_practice=gateway is not None and gateway.is_practice,
         endpoint=endpoint,
+        key=key,
         problem=problem,
     )
 
 
-def _endpoint(model: LanguageModel | None) -> tuple[Endpoint | None, Verdict | None]:
-    """Return where the model is asked, or what is missing for that (G16)."""
-    endpoint = endpoint_of(model)
-    if endpoint is None:
-        return None, _missing("model_not_found")
+def _endpoint(
+    round_: Round, gateway: Gateway | None
+) -> tuple[Endpoint | None, Key | None, Verdict | None]:
+    """Return where the model is asked and with which key, or what is in the way.
+
+    Nothing is sent without a key except to this network (G16), nor with a key
+    that the gateway refused a while ago (G12).
+    """
+    endpoint = endpoint_of(round_.model)
+    if endpoint is None or gateway is None:
+        is_any = offered_models().exists()
+        return None, None, _missing("model_not_found") if is_any else NO_MODEL
+    if round_.model is None and not round_.model_requested:
+        return None, None, NO_MODEL
     if not endpoint.api_key and not endpoint.is_local:
-        return None, _missing("missing_key")
-    return endpoint, None
+        return None, None, _missing("missing_key")
+    key = keyhealth.key_of(gateway, endpoint, _wire_id(round_))
+    problem = None if key is None else keyhealth.refusal(key)
+    return (endpoint if problem is None else None), key, problem
+
+
+def _wire_id(round_: Round) -> str:
+    return round_.model_requested if round_.model is None else round_.model.wire_id
 
 
 def _missing(code: str) -> Verdict:

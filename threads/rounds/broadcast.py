@@ -43,6 +43,12 @@ async def round_ended(place: Place) -> None:
     await thread_changed(place.thread_id, place.owner_id)
 
 
+async def cells_changed(thread_id: int, owner_id: int, cells: list[int]) -> None:
+    """Tell that other versions take their places in a thread."""
+    await _tell(thread_group(thread_id), {"type": "cells.changed", "cells": cells})
+    await thread_changed(thread_id, owner_id)
+
+
 async def thread_changed(thread_id: int, owner_id: int) -> None:
     """Tell that a row in a list of threads reads differently now."""
     await _tell(user_group(owner_id), {"type": "thread.changed", "thread": thread_id})

@@ -9,6 +9,8 @@ from django.db import transaction
 from django.utils import timezone, translation
 
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
+from threads.core.reasons import redacted
+from threads.core.substitution import is_substitute
 from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
 from threads.rounds import folding
 from threads.sentences import sentence
@@ -54,7 +56,10 @@ def finish_round(
             "TERMINAL_WRITE_LOST round=%s code=%s", round_id, outcome.verdict.code
         )
         return False
+    substituted = is_substitute(round_.model_requested, outcome.model_served)
     params = {"model": _model_name(round_), **outcome.verdict.params, **outcome.params}
+    if substituted and outcome.verdict.ending not in WHOLE:
+        params["served"] = outcome.model_served
     outcome = replace(outcome, params=params)
     text = _sentence(outcome, round_.locale)
     with transaction.atomic():
@@ -80,6 +85,13 @@ def finish_round(
     if not won:
         logger.warning(
             "TERMINAL_WRITE_LOST round=%s code=%s", round_id, outcome.verdict.code
+        )
+    elif substituted:
+        logger.warning(
+            "MODEL_SUBSTITUTED requested=%s served=%s round=%s",
+            redacted(round_.model_requested),
+            redacted(outcome.model_served),
+            round_id,
         )
     return bool(won)
 

@@ -20,10 +20,12 @@ class Hello:
 
     `position` is that of its last cell, -1 without any; `cells` are those it
     shows as streaming: generation, closed blocks, offset, reasoning offset.
+    `shows` are the last of all that it shows.
     """
 
     position: int
     cells: dict[int, Place] = field(default_factory=dict)
+    shows: frozenset[int] = frozenset()
     acks: bool = False
 
 
@@ -67,12 +69,15 @@ def parse(text: str | None) -> Hello | Resync | Ack:
 
 
 def _hello(said: dict[str, object]) -> Hello:
-    cells = said.get("cells", {})
+    cells, shows = said.get("cells", {}), said.get("shows", [])
     if not isinstance(cells, dict) or len(cells) > MOST_CELLS:
         raise MalformedError("cells must be an object, and not so many")
+    if not isinstance(shows, list) or len(shows) > MOST_CELLS:
+        raise MalformedError("shows must be a list, and not so long")
     return Hello(
         position=_number(said.get("position", -1), least=-1),
         cells={_key(name): _place(place) for name, place in cells.items()},
+        shows=frozenset(_number(cell) for cell in shows),
         acks=said.get("acks") is True,
     )
 

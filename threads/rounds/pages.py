@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from django.db.models import Min, Q
+
 from threads.core.snapshot import Position
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rendering import (
@@ -29,13 +31,16 @@ MOST_CELLS = 200
 class Lack:
     """What one page lacks, as ids.
 
-    `begun` cells are new to the page, or new versions of what it shows. `whole`
-    cells are sent again whole; `doubtful` ones only if they are over. `ended`
-    ones get their foot, and if they stand elsewhere than the page says, their
-    whole text.
+    `begun` cells are new to the page, or new versions of what it shows; `placed`
+    ones take the place of what it shows. `whole` cells are sent again whole;
+    `doubtful` ones only if they are over. `ended` ones get their foot, and if they
+    stand elsewhere than the page says, their whole text. A page that says which
+    cells it `shows` lacks the current ones in their places.
     """
 
     begun: set[int] = field(default_factory=set)
+    placed: set[int] = field(default_factory=set)
+    shows: frozenset[int] = frozenset()
     whole: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
     ended: dict[int, Position | None] = field(default_factory=dict)
@@ -46,6 +51,7 @@ class Lack:
     def __bool__(self) -> bool:
         return bool(
             self.begun
+            or self.placed
             or self.whole
             or self.doubtful
             or self.ended
@@ -94,39 +100,47 @@ def read(thread_id: int, owner_id: int, *, position: int, lack: Lack) -> Reading
 def _cells(thread: Thread, ids: Iterable[int]) -> Iterable[Cell]:
     return (
         Cell.objects.filter(thread=thread, pk__in=ids)
-        .select_related("question", "round")
+        .select_related("question", "round__model")
         .order_by("position")
     )
 
 
 def _read_new(thread: Thread, lack: Lack, reading: Reading) -> None:
-    """Add cells that the page has no place for yet, and new versions of old ones."""
-    cells = list[Cell]()
+    """Add cells that the page has no place for yet, and those that take a place.
+
+    The page puts each by its position: at the end, or where another one stood.
+    """
+    known = Q(position__lte=reading.position)
+    versions = Q(pk__in=lack.placed) | Q(pk__in=lack.begun, version__gt=1)
+    wanted = known & (versions | _missed(thread, lack))
     if lack.newer or lack.begun:
-        cells += (
-            Cell.objects.filter(thread=thread, position__gt=reading.position)
-            .select_related("question", "round")
-            .shown()[:MOST_CELLS]
-        )
+        wanted |= ~known
+    cells = list(
+        Cell.objects.filter(wanted, thread=thread)
+        .select_related("question", "round__model")
+        .shown()[:MOST_CELLS]
+    )
     if cells:
         html = "".join(_whole(cell, reading) for cell in cells)
         reading.messages.append(f'<div hx-swap-oob="beforeend:#cells">{html}</div>')
-        known, reading.position = reading.position, cells[-1].position
-    else:
-        known = reading.position
-    for cell in _cells(thread, lack.begun):
-        earlier = Cell.objects.filter(
-            thread=thread, position=cell.position, version=cell.version - 1
-        ).first()
-        if cell.position <= known and earlier is not None:
-            swap = f"outerHTML:#cell-{earlier.pk}"
-            reading.messages.append(_whole(cell, reading, swap=swap))
+        reading.position = max(reading.position, cells[-1].position)
+
+
+def _missed(thread: Thread, lack: Lack) -> Q:
+    """What took the place of a cell that the page shows, while its socket was shut."""
+    if not lack.shows:
+        return Q(pk=None)
+    shown = Cell.objects.filter(thread=thread, pk__in=lack.shows)
+    first = shown.aggregate(first=Min("position"))["first"]
+    return Q(position__gte=first or 0) & ~Q(pk__in=lack.shows)
 
 
 def _read_known(cell: Cell, lack: Lack, reading: Reading) -> None:
     is_over = cell.status != Cell.Status.STREAMING
     if is_over:
         reading.over.add(cell.pk)
+    if not cell.is_current:
+        return
     if cell.pk in lack.whole or (cell.pk in lack.doubtful and is_over):
         reading.messages.append(_whole(cell, reading, swap="outerHTML"))
         return

@@ -18,8 +18,14 @@ from threads.conf import Bounds, bounds
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.snapshot import Position
 from threads.rounds import ledger
-from threads.rounds.answering import Answering
-from threads.rounds.brief import Brief, claim, read
+from threads.rounds.answering import Answering, Progress
+from threads.rounds.brief import (
+    HISTORY_UNREADABLE,
+    Brief,
+    HistoryUnreadableError,
+    claim,
+    read,
+)
 from threads.rounds.broadcast import round_ended
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
@@ -93,6 +99,10 @@ class Run:
             return False
         try:
             brief = await in_database(read, self.round_id)
+        except HistoryUnreadableError:
+            logger.exception("HISTORY_UNREADABLE round=%s", self.round_id)
+            await self._end_unread(Outcome(HISTORY_UNREADABLE))
+            return True
         except Exception:
             # It is ours now: whatever keeps us from reading it, it ends.
             incident = secrets.token_hex(6)
@@ -135,7 +145,7 @@ class Run:
             answering = Answering(brief, brief.endpoint, writer.live, writer, limits)
             work = start_task(answering.answer(), name=f"round-{self.round_id}")
             await self._race(work, limits)
-            verdict = await self._verdict(work, answering)
+            verdict = await self._verdict(work, answering, limits.round_cap_seconds)
         except Exception:
             # The outer edge of a round: whatever is wrong with us, it ends.
             incident = secrets.token_hex(6)
@@ -171,7 +181,7 @@ class Run:
                 logger.warning("Round %s broke while it was ended", self.round_id)
 
     async def _verdict(
-        self, work: asyncio.Task[Verdict], answering: Answering
+        self, work: asyncio.Task[Verdict], answering: Answering, cap_seconds: float
     ) -> Verdict:
         """Read from the markers, or else from the work, how the round ended."""
         ended_itself = not work.cancelled() and (
@@ -182,13 +192,16 @@ class Run:
         await self._record_cancelled(answering)
         if self.markers.stop:
             return ledger.STOPPED
-        return WORKER_LOST if self.markers.shutdown else _cap(answering)
+        if self.markers.shutdown:
+            return WORKER_LOST
+        return cap_verdict(answering.progress, cap_seconds)
 
     async def _record_cancelled(self, answering: Answering) -> None:
         """Write the row of the attempt that was broken off, if there was one."""
         record = answering.observer.record()
         if record is None:
             return
+        answering.progress.note(record)
         try:
             await in_database(ledger.record_attempt, self.round_id, record)
         except (DatabaseError, InterfaceError) as error:
@@ -234,12 +247,11 @@ def _internal_error(incident: str) -> Outcome:
     return Outcome(INTERNAL_ERROR, params={"incident": incident})
 
 
-def _cap(answering: Answering) -> Verdict:
+def cap_verdict(progress: Progress, cap_seconds: float) -> Verdict:
     """Name the cap, and what the round was doing when it fell (F1, F2)."""
-    progress = answering.progress
-    params = {}
+    params = {"minutes": str(max(1, round(cap_seconds / 60)))}
     if progress.tool:
-        key, params = "round.cap_tool", {"tool": progress.tool}
+        key, params["tool"] = "round.cap_tool", progress.tool
     elif progress.has_answered:
         key = "round.cap"
     elif progress.is_reasoning:

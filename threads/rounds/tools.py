@@ -106,16 +106,18 @@ async def run_tool(call: ToolCall) -> ToolResult:
         return ToolResult(State.NOT_RUN, f"The tool was not run: {problem}.")
     try:
         async with asyncio.timeout(RUN_SECONDS):
-            return ToolResult(State.OK, shortened(await _in_thread(tool, arguments)))
+            outcome = await _in_thread(tool, arguments)
     except TimeoutError:
         # Its thread cannot be interrupted; what it does from now on is unknown.
         return ToolResult(
             State.UNKNOWN, f"The tool did not finish within {RUN_SECONDS:.0f} seconds."
         )
-    except Exception as error:  # noqa: BLE001 - a tool is anybody's code
-        logger.warning("TOOL_FAILED tool=%s error=%s", tool.name, type(error).__name__)
-        words = f"The tool failed: {type(error).__name__}: {error}"
-        return ToolResult(State.ERROR, words[:ERROR_LENGTH])
+    if isinstance(outcome, str):
+        return ToolResult(State.OK, shortened(outcome))
+    kind = type(outcome).__name__
+    logger.warning("TOOL_FAILED tool=%s error=%s", tool.name, kind)
+    words = f"The tool failed: {kind}: {outcome}"
+    return ToolResult(State.ERROR, words[:ERROR_LENGTH])
 
 
 def shortened(text: str) -> str:
@@ -154,33 +156,32 @@ def problem_with(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str
     return ""
 
 
-async def _in_thread(tool: Tool, arguments: dict[str, Any]) -> str:
-    """Call the tool in a thread of its own.
+async def _in_thread(tool: Tool, arguments: dict[str, Any]) -> str | BaseException:
+    """Call the tool in a thread of its own; what it raises is handed back.
 
+    Raised here, a tool's TimeoutError would pass for the end of our patience, and
+    its CancelledError for our own; StopIteration cannot cross a future at all.
     A daemon: a tool that hangs holds up neither other tools nor the end of the
     process, as a worker of a pool would.
     """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[str] = loop.create_future()
+    done: asyncio.Future[str | BaseException] = loop.create_future()
 
-    def settle(result: str | None, error: Exception | None) -> None:
-        if done.done():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result or "")
+    def settle(outcome: str | BaseException) -> None:
+        if not done.done():
+            done.set_result(outcome)
 
     def call() -> None:
-        result, error = None, None
+        outcome: str | BaseException
         try:
-            result = str(tool.function(**arguments))
-        except Exception as raised:  # noqa: BLE001 - passed on to `run_tool`
-            error = raised
-        finally:
-            connections.close_all()
+            try:
+                outcome = str(tool.function(**arguments))
+            finally:
+                connections.close_all()
+        except BaseException as raised:  # noqa: BLE001 - a tool is anybody's code
+            outcome = raised
         if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, result, error)
+            loop.call_soon_threadsafe(settle, outcome)
 
     threading.Thread(target=call, name=f"tool-{tool.name}", daemon=True).start()
     return await done

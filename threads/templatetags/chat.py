@@ -1,5 +1,6 @@
 """What our templates need beyond Django's own tags."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -8,7 +9,9 @@ from django.conf import settings
 from django.template.context import Context
 from django.utils.translation import get_language, get_language_info, to_locale
 
+from threads.endpoints import offered_models
 from threads.models import Cell
+from threads.rendering.remedies import Remedy, remedies
 from threads.sentences import sentence_for
 from threads.views.site import THEME_COOKIE, THEMES
 
@@ -39,6 +42,30 @@ def offered_languages() -> list[dict[str, str]]:
 def sentence_of(cell: Cell) -> str:
     """Return what is to be said about an answer's ending, in the page's language."""
     return sentence_for(cell, get_language() or "en")
+
+
+@register.simple_tag
+def remedies_of(cell: Cell) -> tuple[Remedy, ...]:
+    """Return the buttons that help with an answer's ending, the best one first."""
+    return remedies(cell)
+
+
+@register.simple_tag(takes_context=True)
+def others_offered(context: Context, cell: Cell) -> bool:
+    """Tell whether another model than the one that was asked can be chosen."""
+    asked = getattr(cell, "round", None)
+    used = (asked and asked.model_id) or 0
+    # A page has the models at hand; what goes over the socket has to look.
+    offered = context.get("models")
+    if offered is None:
+        return offered_models().exclude(pk=used).exists()
+    return any(model.pk != used for model in offered)
+
+
+@register.filter
+def listed(names: Sequence[str]) -> str:
+    """Join names as a list that reads alike in every language."""
+    return ", ".join(names)
 
 
 @register.simple_tag

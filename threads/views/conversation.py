@@ -1,7 +1,9 @@
 """One thread: reading it, sending to it, stopping an answer."""
 
 from asgiref.sync import async_to_sync
+from django import forms
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -14,7 +16,7 @@ from django.views.decorators.http import (
 from threads.core.snapshot import Position
 from threads.forms import MessageForm
 from threads.models import Cell, Round, Thread
-from threads.rendering import CellView, view_of
+from threads.rendering import CellView, Versions, versions_of, view_of
 from threads.rounds import engine
 from threads.rounds.hub import live_view
 from threads.views.listing import composer, sidebar
@@ -49,17 +51,25 @@ def shown(cell: Cell) -> CellView:
     return live_view(cell.pk) or view_of(cell, cell.journal.all())
 
 
+def with_views(
+    cells: QuerySet[Cell],
+) -> list[tuple[Cell, CellView, Versions | None]]:
+    """Pair cells of one thread with what a page shows of each."""
+    rows = list(cells.select_related("round__model"))
+    versions = versions_of(rows)
+    return [(cell, shown(cell), versions.get(cell.pk)) for cell in rows]
+
+
 def page(
-    request: HttpRequest, thread: Thread, form: MessageForm | None = None
+    request: HttpRequest, thread: Thread, form: forms.Form | None = None
 ) -> HttpResponse:
     """Render a thread's page, with what was refused if something was."""
-    cells = thread.cells.shown().select_related("round__model")
     context = {
         **sidebar(request, current=thread),
         **composer(thread, submitted=request.POST),
         "thread": thread,
         "form": form,
-        "cells": [(cell, shown(cell)) for cell in cells],
+        "cells": with_views(thread.cells.shown()),
         "active_round": active_round(thread),
     }
     return render(request, "threads/thread.html", context, status=422 if form else 200)
@@ -91,15 +101,21 @@ def send(request: HttpRequest, thread_id: int) -> HttpResponse:
         if is_script:
             return render(request, "threads/_refused.html", {"form": form}, status=422)
         return page(request, target, form)
-    if not is_script:
-        return redirect(
-            f"{reverse('thread', args=[target.pk])}#cell-{round_.user_cell_id}"
-        )
-    cells = Cell.objects.filter(pk__in=[round_.user_cell_id, round_.answer_cell_id])
+    cells = [round_.user_cell_id, round_.answer_cell_id]
+    return put_in_place(request, target, cells, anchor=round_.user_cell_id)
+
+
+def put_in_place(
+    request: HttpRequest, thread: Thread, cells: list[int], *, anchor: int | None = None
+) -> HttpResponse:
+    """Give the script cells to put in their places; else go to one, the last."""
+    if not getattr(request, "htmx", False):
+        address = reverse("thread", args=[thread.pk])
+        return redirect(f"{address}#cell-{anchor or cells[-1]}")
     context = {
-        "thread": target,
-        "cells": [(cell, shown(cell)) for cell in cells.order_by("position")],
-        "active_round": active_round(target),
+        "thread": thread,
+        "cells": with_views(thread.cells.shown().filter(pk__in=cells)),
+        "active_round": active_round(thread),
     }
     return render(request, "threads/_sent.html", context)
 

@@ -1,0 +1,67 @@
+"""What tests of pages share: a real browser, and Alice in front of it."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.chromium import FLAGS, chromium
+from tests.conftest import Site
+
+ACCESSIBLE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
+# The script asks what the server refuses, and shows the reason.
+REFUSED = "Failed to load resource: the server responded with a status of 422"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    with sync_playwright() as playwright:
+        # Playwright's loop runs in this thread; Django must still talk to the database.
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+        yield playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+def signed_in_context(
+    browser: Browser, site: Site, user: User, *, scripts: bool = True
+) -> BrowserContext:
+    """Return a browser of somebody who has signed in."""
+    context = browser.new_context(base_url=site.url, java_script_enabled=scripts)
+    for part in site.sign_in(user)["Cookie"].split("; "):
+        name, value = part.split("=")
+        context.add_cookies([{"name": name, "value": value, "url": site.url}])
+    return context
+
+
+@pytest.fixture
+def context(browser: Browser, site: Site, alice: User) -> Iterator[BrowserContext]:
+    """Alice's browser; whatever goes wrong in any of its pages fails the test."""
+    problems: list[str] = []
+    context = signed_in_context(browser, site, alice)
+    context.on("weberror", lambda error: problems.append(str(error.error)))
+    context.on(
+        "console",
+        lambda said: problems.append(said.text) if said.type == "error" else None,
+    )
+    yield context
+    for page in context.pages:
+        # A page that is torn down in the middle of an answer has nowhere to put it.
+        page.wait_for_load_state("networkidle")
+    context.close()
+    assert [said for said in problems if not said.startswith(REFUSED)] == []
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """A page of hers."""
+    return context.new_page()
+
+
+def assert_accessible(page: Page) -> None:
+    """Assert that axe finds nothing wrong on a page as it stands."""
+    found = Axe().run(page, options=ACCESSIBLE).response["violations"]
+    assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []

@@ -1,0 +1,175 @@
+"""How an answer came about, told from the ledger."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import translation
+
+from tests.rounds.helpers import open_now
+from tests.rounds.test_resubmit import TRUNCATED, ended
+from tests.web.test_sending import HTMX
+from threads.models import CallAttempt, Cell, LanguageModel, Thread, ToolRun
+from threads.rendering.details import attempts_of, tools_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def broken(thread: Thread, steady: LanguageModel) -> Cell:
+    return ended(open_now(thread, steady, "Why?"), TRUNCATED, "x" * 1214)
+
+
+def attempt(cell: Cell, number: int = 1, call: int = 1, **fields: Any) -> None:
+    CallAttempt.objects.create(
+        round=cell.round,
+        call=call,
+        attempt=number,
+        **{
+            "model_requested": "owl-1",
+            "outcome": "faulted",
+            "ending": "truncated",
+            "code": "truncated",
+            "condition": "network",
+            "stream_state": "partial",
+            "output_committed": True,
+            "first_data_ms": 400,
+            "first_output_ms": 1234,
+            **fields,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "story"),
+    [
+        ({}, "It began to answer after 1.2 s. The connection ended after 1,214 characters."),
+        ({"ending": "stalled"}, "It began to answer after 1.2 s. Nothing more came after 1,214 characters."),
+        ({"ending": "faulted"}, "It began to answer after 1.2 s. It failed after 1,214 characters."),
+        ({"ending": "stopped"}, "It began to answer after 1.2 s. It was broken off after 1,214 characters."),
+        ({"ending": "completed"}, "It began to answer after 1.2 s. It ended as it should, with 1,214 characters."),
+        ({"ending": "length"}, "It began to answer after 1.2 s. It reached its output limit."),
+        ({"withdrawn_text": "y"}, "It began to answer after 1.2 s. The connection ended after 1 character. The 1 character was withdrawn."),
+        ({"output_committed": False, "first_output_ms": None}, "The gateway replied after 0.40 s. The connection ended before any text."),
+        ({"output_committed": False, "first_output_ms": None, "first_data_ms": None, "ending": "stalled"}, "No text ever came."),
+        ({"output_committed": False, "first_output_ms": None, "first_data_ms": None, "ending": "refused"}, "The gateway could not be reached."),
+        ({"ending": "refused", "condition": "account_key", "first_output_ms": None, "first_data_ms": None}, "The gateway refused the request."),
+        ({"ending": "blocked", "first_output_ms": None, "first_data_ms": None, "wait_ms": 15_000, "transport_retries": 2}, "Waited 15.0 s first. The connection took 3 tries. The message was blocked."),
+        ({"ending": "empty", "first_output_ms": None}, "The gateway replied after 0.40 s. It finished without any text."),
+    ],
+)  # fmt: skip
+def test_an_attempt_is_told_in_a_line(
+    broken: Cell, fields: dict[str, Any], story: str
+) -> None:
+    attempt(broken, **fields)
+
+    (told,) = attempts_of(broken)
+
+    assert (told.title, told.story) == ("Try 1", story)
+
+
+def test_a_withdrawn_attempt_and_the_one_after_it_are_counted_apart(
+    broken: Cell,
+) -> None:
+    attempt(broken, 2)
+    attempt(broken, 1, withdrawn_text="z" * 214)
+
+    first, second = attempts_of(broken)
+
+    assert "after 214 characters. The 214 characters were withdrawn." in first.story
+    assert "after 1,214 characters." in second.story
+
+
+def test_several_calls_are_numbered_and_their_text_is_not_guessed(broken: Cell) -> None:
+    attempt(broken, call=1, ending="completed")
+    attempt(broken, call=2)
+
+    first, second = attempts_of(broken)
+
+    assert (first.title, second.title) == ("Call 1, try 1", "Call 2, try 1")
+    assert first.story.endswith("It ended as it should.")
+    assert second.story.endswith("Then the connection ended.")
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens"),
+    [
+        ({}, "unknown"),
+        ({"input_tokens": 12_345, "output_tokens": 0, "usage_source": "provider"}, "12,345 read, 0 written"),
+        ({"output_tokens": 7}, "unknown read, 7 written"),
+        ({"input_tokens": 1, "output_tokens": 2, "usage_source": "estimated"}, "1 read, 2 written (estimated)"),
+    ],
+)  # fmt: skip
+def test_unknown_is_said_and_never_zero(
+    broken: Cell, fields: dict[str, Any], tokens: str
+) -> None:
+    attempt(broken, **fields)
+
+    facts = dict(attempts_of(broken)[0].facts)
+
+    assert facts["Tokens"] == tokens
+    assert (facts["Model that answered"], facts["Provider"]) == ("unknown", "unknown")
+    assert "HTTP status" not in facts
+
+
+def test_numbers_are_those_of_the_language(broken: Cell) -> None:
+    attempt(broken)
+
+    with translation.override("de"):
+        story = attempts_of(broken)[0].story
+
+    assert "1,2" in story
+    assert "1.214" in story
+
+
+def test_tools_are_told_with_what_became_of_them(broken: Cell) -> None:
+    for position, state in enumerate(["ok", "unknown"]):
+        ToolRun.objects.create(
+            round=broken.round,
+            call=1,
+            position=position,
+            name="mail",
+            has_effects=True,
+            state=state,
+        )
+
+    assert [tool.became for tool in tools_of(broken)] == [
+        "finished",
+        "may or may not have finished",
+    ]
+
+
+def test_details_come_alone_for_the_script_and_as_a_page_without(
+    alice: User, broken: Cell
+) -> None:
+    attempt(
+        broken, request_id="req_<1>", http_status=200, provider_reason="over<b>loaded"
+    )
+    client = Client()
+    client.force_login(alice)
+    where = reverse("cell-details", args=[broken.thread_id, broken.pk])
+
+    piece = client.get(where, headers=HTMX).content.decode()
+    page = client.get(where).content.decode()
+
+    assert "<html" not in piece
+    assert "<html" in page
+    back = reverse("thread", args=[broken.thread_id])
+    assert f'href="{back}#cell-{broken.pk}"' in page
+    for html in (piece, page):
+        assert "The connection ended after 1,214 characters." in html
+        assert 'data-copy="req_&lt;1&gt;"' in html
+        assert "over&lt;b&gt;loaded" in html
+        assert "<code>truncated</code>" in html
+
+
+def test_an_answer_for_which_nothing_was_sent_says_so(
+    alice: User, broken: Cell
+) -> None:
+    client = Client()
+    client.force_login(alice)
+    where = reverse("cell-details", args=[broken.thread_id, broken.pk])
+
+    assert "No request was sent." in client.get(where).content.decode()
