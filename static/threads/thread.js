@@ -46,11 +46,8 @@ function survey() {
 
 function end(id, cell, status) {
   live.delete(id);
-  if (!cell.element.isConnected) {
-    announce(status);
-    return;
-  }
-  if (!cell.end(status)) sendJson({ type: "resync", cell: id });
+  // A cell that came whole stands there already as it ended.
+  if (cell.element.isConnected && !cell.end(status)) sendJson({ type: "resync", cell: id });
   announce(status, document.getElementById(`cell-${id}-foot`)?.querySelector(".sentence")?.textContent);
 }
 

@@ -67,7 +67,7 @@ async def test_an_answer_grows_survives_a_reload_and_stops_where_the_person_stop
     await page.get_by_role("button", name="Stop").click()
     await expect(page.locator(ANSWER)).to_have_attribute("data-status", "stopped")
 
-    await expect(page.get_by_role("button", name="Send")).to_be_visible()
+    await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     kept = await shown(page)
     text, status = stored(served, page)
     assert status == "stopped"
@@ -216,7 +216,7 @@ async def test_an_empty_message_and_an_overlong_one_are_told_and_kept(
     await expect(page.locator(ANSWER)).to_have_attribute("data-status", "error")
 
     await page.fill("#composer-text", "x" * 100_001)
-    await page.get_by_role("button", name="Send").click()
+    await page.get_by_role("button", name="Send", exact=True).click()
 
     await expect(page.locator("#composer-error")).to_contain_text("100,001")
     assert await page.locator("#composer-text").input_value() == "x" * 100_001

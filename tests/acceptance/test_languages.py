@@ -1,7 +1,9 @@
 """Each ending of the tour, read in a browser in four languages, one right to left."""
 
 import json
+from html import unescape
 
+from django.utils.html import escape
 from playwright.async_api import BrowserContext, expect
 
 from tests.acceptance.conftest import Site, manage
@@ -40,7 +42,6 @@ async def test_each_ending_shows_its_own_sentence_in_the_readers_language(
     person: BrowserContext, served: Site
 ) -> None:
     rows = ended_badly(served, await name_of(person, served))
-    assert all(row["sentence"] for row in rows)
     page = await person.new_page()
 
     for language, direction in READ_IN.items():
@@ -48,10 +49,24 @@ async def test_each_ending_shows_its_own_sentence_in_the_readers_language(
             [{"name": "django_language", "value": language, "url": served.address}]
         )
         for row in rows:
-            await page.goto(f"{served.address}/threads/{row['thread']}/")
-            key = row["sentence_key"]
-            text = ENGLISH[key] if language == "en" else shipped()[key][language]
-            await expect(page.locator("html")).to_have_attribute("dir", direction)
-            await expect(page.locator(".foot .sentence")).to_have_text(
-                text.format(model=row["id"])
+            response = await person.request.get(address_of(served, row))
+            html = await response.text()
+            assert f'<html lang="{language}" dir="{direction}"' in html
+            assert f'<p class="sentence" dir="auto">{words(row, language)}' in html or (
+                f'<span class="sentence" dir="auto">{words(row, language)}' in html
             )
+        await page.goto(address_of(served, rows[0]))
+        sentence = page.locator(".foot .sentence")
+        await expect(sentence).to_have_text(unescape(words(rows[0], language)))
+        await expect(sentence).to_have_css("direction", direction)
+
+
+def address_of(served: Site, row: dict[str, str]) -> str:
+    return f"{served.address}/threads/{row['thread']}/"
+
+
+def words(row: dict[str, str], language: str) -> str:
+    """The sentence as it stands in the page's source."""
+    key = row["sentence_key"]
+    text = ENGLISH[key] if language == "en" else shipped()[key][language]
+    return escape(text.format(model=row["id"]))

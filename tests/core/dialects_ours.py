@@ -19,6 +19,19 @@ OURS = [
     Row(400, said("Too many tokens"), "context_too_long"),
     Row(400, said("Please reduce the length of the messages"), "context_too_long"),
     Row(400, said("The input token count exceeds the maximum"), "context_too_long"),
+    Row(
+        403,
+        said("Input token count + max_tokens must be less than the context length"),
+        "context_too_long",
+    ),
+    Row(
+        429,
+        {
+            "code": "Some resource has been exhausted",
+            "error": "Your team has reached its monthly spending limit",
+        },
+        "quota_exhausted",
+    ),
     Row(413, said("Request Entity Too Large"), "context_too_long"),
     Row(413, said("no words we know"), "context_too_long"),
     # Rejected, reason as given.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.core.arrivals import AFTER_DONE, TRANSPORT_ENDS
 from threads.core.faults import (
     WHOLE,
     Arrival,
@@ -10,15 +11,6 @@ from threads.core.faults import (
     Facts,
     classify,
 )
-
-TRANSPORT_ENDS = [
-    arrival
-    for arrival in Arrival
-    if arrival not in (Arrival.STREAMED_ERROR, Arrival.STATUS, Arrival.UNREACHABLE)
-]
-
-AFTER_DONE = [end for end in TRANSPORT_ENDS if end is not Arrival.UNREADABLE]
-"""What can come after [DONE]: no frame is read any more."""
 
 
 @pytest.mark.parametrize(

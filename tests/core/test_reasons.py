@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.properties import steady
-from threads.core.reasons import Reason, as_status, read, redacted, says_error
+from threads.core.reasons import (
+    LONGEST_WORDS,
+    Reason,
+    as_status,
+    read,
+    redacted,
+    says_error,
+)
 
 USER_TEXT = "my grandmother's recipe"
 FIELDS = [
@@ -134,7 +141,9 @@ def test_a_status_may_be_a_number_or_its_digits(value: object) -> None:
 
 
 @pytest.mark.parametrize("field", ["input", "flagged_input", "messages", "prompt"])
-@pytest.mark.parametrize("shape", ["object", "text", "torn", "repr", "in_a_list"])
+@pytest.mark.parametrize(
+    "shape", ["object", "text", "torn", "repr", "in_a_list", "escaped", "pydantic"]
+)
 def test_what_a_person_wrote_is_never_quoted(field: str, shape: str) -> None:
     fault = {"msg": "Field wrong", field: USER_TEXT}
     body = {
@@ -143,6 +152,11 @@ def test_what_a_person_wrote_is_never_quoted(field: str, shape: str) -> None:
         "torn": json.dumps({"error": {"metadata": {"raw": fault}}})[:-4],
         "repr": {"error": {"message": f"Error code: 400 - {fault!r}"}},
         "in_a_list": {"detail": [{"loc": ["body"], **fault}]},
+        "escaped": {"error": "Field wrong: " + json.dumps(json.dumps(fault))},
+        "pydantic": {
+            "error": "Field wrong [type=string_type, "
+            f"input_value={USER_TEXT!r}, input_type=str]"
+        },
     }[shape]
 
     assert "grandmother" not in read(body).words
@@ -212,6 +226,18 @@ def test_a_whole_answer_says_an_error_or_does_not(body: object, error: bool) -> 
 )
 def test_json_of_absurd_depth_is_only_text(body: object) -> None:
     assert redacted(read(body).words).startswith("[[[")
+
+
+@pytest.mark.parametrize("piece", ["<title>", "<h1>", "<", "<title ", "</title>"])
+def test_a_page_of_one_tag_is_read_in_one_pass(piece: str) -> None:
+    """What grew with the square of the length would not come back from this."""
+    assert len(read("<" + piece * 500_000).words) <= 5_000
+
+
+def test_what_is_read_of_many_words_is_bounded() -> None:
+    body = {"errors": ["x" * 10_000] * 3, "message": ["y" * 10_000] * 9}
+
+    assert len(read(body).words) <= LONGEST_WORDS
 
 
 json_values = st.recursive(

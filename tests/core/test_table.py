@@ -30,7 +30,9 @@ ENDS = [
     Facts(Arrival.ENDED),
     Facts(Arrival.UNDECODABLE),
     Facts(Arrival.SILENT_START),
+    Facts(Arrival.SILENT_START, keepalives=1),
     Facts(Arrival.SILENT_MID),
+    Facts(Arrival.SILENT_MID, keepalives=1),
     Facts(Arrival.UNREADABLE),
     Facts(Arrival.NOT_A_STREAM),
     Facts(Arrival.STREAMED_ERROR),
@@ -54,15 +56,20 @@ ENDS = [
 each_error = pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 
 
-def test_every_code_can_be_reached() -> None:
+def test_every_row_can_be_reached() -> None:
     refusals = [
         Facts(Arrival.STATUS, http_status=row.status, body={"error": row.error})
         for row in ROWS
     ]
 
-    reached = {classify(facts).code for facts in refusals + ENDS}
+    verdicts = [classify(facts) for facts in refusals + ENDS]
 
-    assert reached == CODES - CODES_OF_OTHERS
+    reached = {(v.code, v.condition, v.key_effect, v.sentence_key) for v in verdicts}
+    assert reached == {
+        (row.code, row.condition, row.key_effect, row.sentence_key)
+        for row in ERRORS.values()
+        if row.code not in CODES_OF_OTHERS
+    }
 
 
 @each_error

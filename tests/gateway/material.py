@@ -29,6 +29,14 @@ def _escaped(**delta: object) -> bytes:
     return b"data: " + json.dumps(value).encode() + b"\r\n\r\n"
 
 
+def _in_lines(**delta: object) -> bytes:
+    value = json.dumps({"choices": [{"delta": delta}]}, indent=0)
+    return (
+        b"".join(b"data: %b\r\n" % line.encode() for line in value.split("\n"))
+        + b"\r\n"
+    )
+
+
 def _choice(**choice: object) -> bytes:
     return frame({"id": "x", "model": "m", "choices": [{"index": 0, **choice}]})
 
@@ -37,6 +45,7 @@ Say: TypeAlias = Callable[[str], bytes]
 SAY: Mapping[str, Say] = {
     "content": lambda word: chunk(content=word),
     "escaped": lambda word: _escaped(content=word),
+    "lines": lambda word: _in_lines(content=word),
     "parts": lambda word: _choice(delta={"content": [{"type": "text", "text": word}]}),
     "message": lambda word: _choice(message={"content": word}),
     "refusal": lambda word: _choice(delta={"refusal": word}, finish_reason=""),
@@ -89,7 +98,7 @@ HARMFUL = (
     chunk(content="tail", finish="error", error=BOOM), chunk(content="tail", finish="stop", error=BOOM),
     _choice(delta={"content": "t"}, error=BOOM), _choice(finish_reason="error", native_finish_reason="X"),
     frame(None), frame(5), frame([]), frame("text"), frame({}), frame({"choices": None}), frame({"choices": [None, 5]}),
-    b"data: {no json\n\n", b"data: \xff\n\n", b"data: " + b"[" * 9000 + b"\n\n", b"data: " + b"1" * 5000 + b"\n\n",
+    b"data: {no json\n\n", b"data: \xff\n\n", b"data: " + b"[" * 100_000 + b"\n\n", b"data: " + b"1" * 5000 + b"\n\n",
     b"data: {\ndata: }\n\n", b'data: {"a": NaN, "choices": [{"delta": {"content": 1e999}}]}\n\n', b"\xef\xbb\xbf",
     b'{"error": {"code": 500, "message": "boom"}}\n', b"<html>Bad gateway</html>\n", b"upstream connect error\n",
     b'data: {"choices": [{"delta": {"cont\n{"error": "in a frame"}\n\n', b"event: error\n",

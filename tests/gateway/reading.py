@@ -26,13 +26,14 @@ LARGEST_HEAD = 100 * 1024
 class Reading:
     """Text and reasoning after each frame: the first pair is before any.
 
-    `sure` counts the frames up to the first that is not plainly a chunk, `proof` those
-    up to the first that proves an end; None where there is none.
+    `plain` counts the leading frames that are plainly chunks, `sure` those that have
+    to be read; `proof` those up to the first that proves an end, if one does.
     """
 
     status: int | None = None
     is_whole: bool = False
     texts: list[tuple[str, str]] = field(default_factory=lambda: [("", "")])
+    plain: int = 0
     sure: int = 0
     proof: int | None = None
     has_strays: bool = False
@@ -141,10 +142,12 @@ def _frame(payload: bytes, state: _State, reading: Reading) -> None:
     except (ValueError, RecursionError):
         chunk = None
     finish = _chunk(chunk, state, reading) if isinstance(chunk, dict) else ""
-    state.is_odd = state.is_odd or not _is_plain(chunk)
     reading.texts.append(_split(state))
     if not state.is_odd:
+        # What shares a frame with an error is kept as well.
         reading.sure = len(reading.texts) - 1
+        state.is_odd = not _is_plain(chunk)
+        reading.plain = reading.sure - state.is_odd
     if finish.lower() in FINISH_REASONS and reading.proof is None:
         reading.proof = len(reading.texts) - 1
     elif finish and reading.proof is None:

@@ -105,7 +105,7 @@ words_ = {
 ways_to_say = st.sampled_from(sorted(SAY))
 ways_to_think = st.sampled_from(sorted(THINK))
 calls_ = st.sampled_from(("none", *CALLS))
-ends = st.sampled_from(("whole", "whole", *ENDS))
+ends = st.sampled_from(("whole", "whole", "no finish", *ENDS))
 harmless_ = st.lists(st.sampled_from(HARMLESS), max_size=2)
 harmful = st.sampled_from(HARMFUL)
 moves = st.sampled_from(("insert", "insert", "drop", "twice", "swap"))

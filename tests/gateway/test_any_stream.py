@@ -155,7 +155,7 @@ def keeps_all_that_came(seen: Called, reading: Reading) -> None:
         return
     calls = any(isinstance(each, ToolCallBegan) for each in seen.events)
     has_output = bool(seen.shown.strip()) or calls
-    is_proven = reading.proof is not None and reading.proof <= reading.sure
+    is_proven = reading.proof is not None and reading.proof <= reading.plain
     is_odd = reading.has_odd_finish or reading.has_strays
     if is_proven and has_output and not is_odd:
         assert ending in WHOLE

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 from tests.conftest import model_now
 from tests.web.conftest import assert_accessible
 from threads.models import Cell, LanguageModel, Round, Thread
+from threads.rendering import cell_html, view_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -139,6 +140,19 @@ def test_cells_that_come_twice_are_shown_once(page: Page, wire: Wire) -> None:
 
     expect(page.locator("#cell-999")).to_have_count(1)
     expect(page.locator("#cells")).not_to_contain_text("AGAIN")
+
+
+def test_how_an_answer_ended_is_said_also_when_it_came_whole(
+    page: Page, wire: Wire
+) -> None:
+    Cell.objects.filter(pk=wire.cell.pk).update(
+        status="error", ending="truncated", code="truncated", sentence="It was cut."
+    )
+    wire.cell.refresh_from_db()
+
+    wire.routes[-1].send(cell_html(wire.cell, view_of(wire.cell), swap="outerHTML"))
+
+    expect(page.locator("#status")).to_have_text("The answer ended early. It was cut.")
 
 
 def test_a_lost_connection_is_said_quietly(page: Page, wire: Wire) -> None:

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from tests.rounds.helpers import open_now
-from tests.rounds.test_resubmit import TRUNCATED, ended
+from tests.rounds.resubmitting import TRUNCATED, ended
 from tests.web.test_sending import HTMX
 from threads.models import CallAttempt, Cell, LanguageModel, Thread, ToolRun
 from threads.rendering.details import attempts_of, tools_of

@@ -37,7 +37,7 @@ WORDINGS = (
         r"no api key (?:was )?(?:provided|found|given)", r"missing api key", r"api key is (?:missing|required)",
     ),
     _wording(
-        "context_too_long", (*_REFUSED, 413),
+        "context_too_long", (*_REFUSED, 403, 413),
         r"prompt is too long", r"maximum context length", r"context[ _](?:length|window|size)",
         r"too many (?:input |prompt )?tokens", r"reduce the length", r"input token count exceeds",
         r"(?:request|input|prompt|message) (?:entity )?(?:is )?too (?:large|long)",
@@ -143,7 +143,7 @@ _STATUS = r"(4(?:0\d|1[0-8]|2[0-9]|51|99)|5(?:0\d|1[01]|2[0-9]|98|99))"
 SAID_STATUS = re.compile(
     rf"^[\[(]{_STATUS}[\])]"
     rf"|^{_STATUS}(?=$|:| -| (?:bad|unauthorized|payment|forbidden|not found|request|too many|internal|service|gateway))"
-    rf"|\b(?:status|code|error|https?(?:/\d(?:\.\d)?)?)\W{{0,3}}(?:code\W{{0,3}})?{_STATUS}\b(?![.,:]?\d)"
+    rf"|\b(?:status|code|error|https?(?:/\d(?:\.\d)?)?)[\W_]{{0,3}}(?:code[\W_]{{0,3}})?{_STATUS}\b(?![.,:]?\d)"
 )
 """A status that words present as one: "[403] …", "Error code: 429", "502 Bad …"."""
 

@@ -66,7 +66,8 @@ class ChunkReader:
             if isinstance(choice, Mapping):
                 events += self._read_choice(choice, http_status)
         events += _usage(chunk.get("usage"))
-        events += self._read_groq(chunk.get("x_groq"), http_status)
+        if "x_groq" in chunk:
+            events += self._read_groq(chunk["x_groq"], http_status)
         if chunk.get("error") or (not choices and _says_failure(chunk, event)):
             events.append(ErrorReport(chunk, http_status))
         return events or [Envelope(self.model)]
@@ -125,10 +126,12 @@ class ChunkReader:
         the reasoning alone has yet to say its answer.
         """
         delta = choice.get("delta")
-        if isinstance(delta, Mapping) and any(delta.get(name) for name in PAYLOADS):
-            if any(delta.get(name) for name in ANSWERS):
+        if isinstance(delta, Mapping):
+            if delta.get("content") or any(delta.get(name) for name in ANSWERS):
                 self._has_deltas = True
-            return delta
+                return delta
+            if any(delta.get(name) for name in PAYLOADS):
+                return delta
         message = choice.get("message")
         if isinstance(message, Mapping) and not self._has_deltas:
             return message

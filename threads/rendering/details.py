@@ -8,14 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.utils.formats import number_format
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from threads.core.events import UsageSource
 from threads.core.faults import Condition, Ending
 from threads.models import CallAttempt, Cell, ToolRun
 
 Fact = tuple[str, str]
+
+SPACELESS = frozenset({"ja", "zh-hans"})
+"""Languages that put no space between two sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def _told(attempt: CallAttempt, *, several_calls: bool, kept: int | None) -> Tol
     )
     return Told(
         title,
-        " ".join(story),
+        ("" if get_language() in SPACELESS else " ").join(story),
         tuple(_facts(attempt)),
         attempt.request_id,
         attempt.code,

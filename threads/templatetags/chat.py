@@ -1,13 +1,12 @@
 """What our templates need beyond Django's own tags."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from uuid import uuid4
 
 from django import template
 from django.conf import settings
 from django.template.context import Context
-from django.utils.translation import get_language, get_language_info, to_locale
+from django.utils.translation import get_language, get_language_info
 
 from threads.endpoints import offered_models
 from threads.models import Cell
@@ -28,13 +27,10 @@ def theme(context: Context) -> str:
 
 @register.simple_tag
 def offered_languages() -> list[dict[str, str]]:
-    """Return the languages with a catalogue of ours, each by its own name."""
-    roots = [Path(root) for root in settings.LOCALE_PATHS]
+    """Return the languages of the site, each by its own name."""
     return [
         {"code": code, "name": get_language_info(code)["name_local"]}
         for code, _name in settings.LANGUAGES
-        if code == "en"
-        or any((root / to_locale(code) / "LC_MESSAGES").is_dir() for root in roots)
     ]
 
 
