@@ -70,19 +70,23 @@ class SafeRecord(logging.LogRecord):
         error = exc_info[1] if isinstance(exc_info, tuple) else None
         if isinstance(error, BaseException):
             self.exc_text, self.exc_info = story(error), None
-        self.msg = str(wordless(self.msg))
-        if isinstance(self.args, Mapping):
-            self.args = {key: wordless(value) for key, value in self.args.items()}
-        elif self.args:
-            self.args = tuple(wordless(value) for value in self.args)
+        self.msg = _text(wordless(self.msg))
+        if self.args:
+            self.args = wordless(self.args)
         if str(name).partition(".")[0] == "asyncio":
             self._shorten_objects()
         elif self._quotes_a_traceback():
             self._replace_traceback()
 
+    def _words(self) -> str:
+        """The message, or what it was to be filled into: who logs is never harmed."""
+        with suppress(Exception):  # words and arguments may not fit
+            return self.getMessage()
+        return str(self.msg)
+
     def _shorten_objects(self) -> None:
         """Keep what happened, and of what kind of object; drop its contents."""
-        first = self.getMessage().partition("\n")[0]
+        first = self._words().partition("\n")[0]
         self.msg, self.args = OBJECT.sub(r"<\1>", first), None
 
     def _quotes_a_traceback(self) -> bool:
@@ -95,18 +99,38 @@ class SafeRecord(logging.LogRecord):
 
     def _replace_traceback(self) -> None:
         """Some libraries write the traceback into the message itself."""
-        head = self.getMessage().partition(TRACEBACK)[0]
+        head = self._words().partition(TRACEBACK)[0]
         self.msg, self.args = head.rstrip() or "An exception was raised", None
         error = sys.exc_info()[1]
         if self.exc_text is None and error is not None:
             self.exc_text = story(error)
 
 
-def wordless(value: object) -> object:
-    """Put an exception's name in its place; anything else stays what it is."""
+def wordless(value: Any, depth: int = 2) -> Any:
+    """Put an exception's name in its place, in a collection too.
+
+    Anything else stays the very object that it is.
+    """
     if type(value).__name__ == "Failure":  # as Twisted wraps an exception
         value = getattr(value, "value", None)
-    return named(value) if isinstance(value, BaseException) else value
+    if isinstance(value, BaseException):
+        return named(value)
+    if depth and isinstance(value, Mapping):
+        told = {key: wordless(inner, depth - 1) for key, inner in value.items()}
+        return told if any(told[key] is not value[key] for key in told) else value
+    if depth and isinstance(value, (list, tuple, set, frozenset)):
+        inner = list(value)
+        names = [wordless(part, depth - 1) for part in inner]
+        if any(name is not part for name, part in zip(names, inner, strict=True)):
+            return tuple(names) if isinstance(value, tuple) else names
+    return value
+
+
+def _text(message: object) -> str:
+    """A message as text; one that cannot say what it is keeps nobody from going on."""
+    with suppress(Exception):  # anybody's code
+        return str(message)
+    return f"<{type(message).__name__}>"
 
 
 def story(error: BaseException) -> str:

@@ -247,3 +247,52 @@ def test_no_handler_of_ours_or_djangos_sends_whole_requests_by_mail() -> None:
 
     assert "StreamHandler" in kinds
     assert "AdminEmailHandler" not in kinds
+
+
+def test_exceptions_inside_collections_lose_their_words_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    error = ValueError(PROMPT)
+    logger.error("%s and %s and %s", [error, 1], (error,), {"error": error})
+    logger.error("%(one)s", {"one": {error}})
+
+    for word in (PROMPT, "CANARY"):
+        assert all(word not in words_of(record) for record in caplog.records)
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first == "['ValueError', 1] and ('ValueError',) and {'error': 'ValueError'}"
+    assert second == "['ValueError']"
+
+
+def test_arguments_without_exceptions_stay_the_objects_they_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Atoms(dict[str, object]):
+        def __missing__(self, key: str) -> str:
+            return "-"
+
+    logger.error("%(status)s %(nowhere)s", Atoms(status=200))
+
+    assert caplog.records[-1].getMessage() == "200 -"
+
+
+class Unprintable:
+    def __str__(self) -> str:
+        raise RuntimeError(PROMPT)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "args"),
+    [
+        ("chatsite.test", Unprintable(), ()),
+        ("chatsite.test", "Traceback (most recent call last) %s %s", ("one",)),
+        ("asyncio", "%s %s", ("one",)),
+    ],
+)
+def test_a_line_that_cannot_be_written_harms_nobody(
+    name: str, words: object, args: tuple[object, ...]
+) -> None:
+    record = logging.getLogger(name).makeRecord(
+        name, logging.ERROR, __file__, 1, words, args, None
+    )
+
+    assert PROMPT not in str(record.msg)

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import resources
 from string import Formatter
 
+from django.core.exceptions import FieldError
 from django.db import DatabaseError
 
 from threads.models import Cell, Sentence
@@ -216,26 +217,37 @@ def shipped() -> Mapping[str, Mapping[str, str]]:
     return catalogue
 
 
-def sentence(key: str, params: Mapping[str, str], locale: str) -> str:
+def sentence(
+    key: str,
+    params: Mapping[str, str],
+    locale: str,
+    *,
+    edited: Mapping[str, str] | None = None,
+) -> str:
     """Return the sentence of `key` in `locale`, with its placeholders filled.
 
     An unknown key answers with the neutral sentence. A template that an operator
     broke falls back to the shipped one. Params that name a model which answered
-    in place of the one asked for get one sentence more, for that (B13).
+    in place of the one asked for get one sentence more, for that (B13). Who needs
+    many reads the operator's words once, with `edited_words`.
     """
     if not key:
         return ""
-    words = _filled(key, params, locale)
+    if edited is None:
+        edited = edited_words(locale, key, SUBSTITUTED)
+    words = _filled(key, params, locale, edited)
     if params.get("served") and key != SUBSTITUTED:
-        words += " " + _filled(SUBSTITUTED, params, locale)
+        words += " " + _filled(SUBSTITUTED, params, locale, edited)
     return words
 
 
-def _filled(key: str, params: Mapping[str, str], locale: str) -> str:
+def _filled(
+    key: str, params: Mapping[str, str], locale: str, edited: Mapping[str, str]
+) -> str:
     """Fill the one template that stands for `key`."""
     values = dict.fromkeys(PLACEHOLDERS, "-") | {"model": "The model"}
     values |= {name: value for name, value in params.items() if value}
-    for template in (_edited(key, locale), shipped().get(key, {}).get(locale, "")):
+    for template in (edited.get(key, ""), shipped().get(key, {}).get(locale, "")):
         if template:
             try:
                 return FILLER.vformat(template, (), values)
@@ -244,25 +256,32 @@ def _filled(key: str, params: Mapping[str, str], locale: str) -> str:
     return ENGLISH.get(key, ENGLISH["stream.faulted_neutral"]).format_map(values)
 
 
-def sentence_for(cell: Cell, locale: str) -> str:
+def sentence_for(
+    cell: Cell, locale: str, *, edited: Mapping[str, str] | None = None
+) -> str:
     """Return a cell's sentence for a viewer: theirs where the catalogue has it,
     else the one frozen in the round's locale (design section 7)."""
     if not cell.sentence_key:
         return cell.sentence
+    if edited is None:
+        edited = edited_words(locale, cell.sentence_key, SUBSTITUTED)
     defined = locale == "en" or bool(
-        _edited(cell.sentence_key, locale)
+        edited.get(cell.sentence_key)
         or shipped().get(cell.sentence_key, {}).get(locale)
     )
     if defined or not cell.sentence:
-        return sentence(cell.sentence_key, cell.sentence_params, locale)
+        return sentence(cell.sentence_key, cell.sentence_params, locale, edited=edited)
     return cell.sentence
 
 
-def _edited(key: str, locale: str) -> str:
-    """The catalogue row in this language; nothing when the table cannot be read."""
+def edited_words(locale: str, *keys: str) -> dict[str, str]:
+    """The operator's words in a language, by key; of all keys if none is named.
+
+    Nothing when the table cannot be read, or has no such language.
+    """
     field = f"text_{locale.replace('-', '_')}"
+    rows = Sentence.objects.filter(key__in=keys) if keys else Sentence.objects.all()
     try:
-        row = Sentence.objects.filter(key=key).values_list(field, flat=True).first()
-    except DatabaseError:
-        return ""
-    return row or ""
+        return {key: text for key, text in rows.values_list("key", field) if text}
+    except (DatabaseError, FieldError):
+        return {}

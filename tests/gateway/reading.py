@@ -109,6 +109,13 @@ def _frames(body: bytes, reading: Reading) -> None:
     for number, line in enumerate(lines, 1):
         is_data = line.startswith(b"data:")
         value = line[5:].removeprefix(b" ") if is_data else line
+        while is_data and value.startswith(b"data:"):
+            value = value[5:].lstrip()
+        if is_data and value.startswith(b":"):
+            continue
+        if is_data and value.startswith(b"{") and _is_json(b"\n".join(data)):
+            _frame(b"\n".join(data), state, reading)
+            data = []
         is_done = value.strip(b" \t\"'")[:6].upper() == b"[DONE]"
         if is_done or not line:
             # An end of the body ends no event, but `[DONE]` does.
@@ -125,6 +132,14 @@ def _frames(body: bytes, reading: Reading) -> None:
             state.is_odd = True
         elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
             state.is_odd = reading.has_strays = True
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -148,7 +163,7 @@ def _frame(payload: bytes, state: _State, reading: Reading) -> None:
         reading.sure = len(reading.texts) - 1
         state.is_odd = not _is_plain(chunk)
         reading.plain = reading.sure - state.is_odd
-    if finish.lower() in FINISH_REASONS and reading.proof is None:
+    if finish.lower().partition(":")[0].strip() in FINISH_REASONS and reading.proof is None:
         reading.proof = len(reading.texts) - 1
     elif finish and reading.proof is None:
         reading.has_odd_finish = True
@@ -157,6 +172,8 @@ def _frame(payload: bytes, state: _State, reading: Reading) -> None:
 def _is_plain(chunk: Any) -> bool:
     """Tell whether nothing about a chunk could be taken for a failure."""
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices"), list):
+        return False
+    if not chunk["choices"] and not {"choices", "usage"}.issuperset(chunk):
         return False
     return "error" not in chunk and not any(
         not isinstance(choice, dict) or "error" in choice for choice in chunk["choices"]
@@ -187,7 +204,7 @@ def _chunk(chunk: dict[str, Any], state: _State, reading: Reading) -> str:
             calls = bool(delta.get("tool_calls") or delta.get("function_call"))
             reading.has_tool_calls = reading.has_tool_calls or calls
         finish = finish or str(choice.get("finish_reason") or "")
-    return finish
+    return "" if finish.strip().lower() in ("null", "none") else finish
 
 
 def _words(delta: dict[str, Any], state: _State) -> None:
@@ -196,6 +213,8 @@ def _words(delta: dict[str, Any], state: _State) -> None:
             state.thoughts += delta[name]
             break
     content = delta.get("content")
+    if isinstance(content, dict):
+        content = [content]
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict):
             state.content += part["text"] if isinstance(part.get("text"), str) else ""

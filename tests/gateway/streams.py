@@ -6,6 +6,7 @@ raw bytes changed; a cut; and how it all is parted into pieces on the wire.
 """
 
 import gzip
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -80,6 +81,7 @@ class Play:
 
 
 SPAN = 2**16 - 1
+RETURN = re.compile(rb"\r")
 KINDS = (
     *("whole", "cut", "frames", "body", "raw", "head", "refused", "all"),
     *("cut", "frames", "body", "raw"),
@@ -118,6 +120,7 @@ types = st.sampled_from(TYPES)
 headers = st.lists(st.sampled_from(HEADERS), max_size=2)
 framings = st.sampled_from(("chunked", "chunked", "length", "close", "short", "long"))
 afters: st.SearchStrategy[After] = st.sampled_from(("fin", "keep", "rst", "fin"))
+styles = st.sampled_from(("places", "places", "window", "returns"))
 pauses_ = st.sampled_from((0, 1, 5))
 
 
@@ -259,10 +262,15 @@ def plays(draw: st.DrawFn) -> Play:
     if is_cut:
         rest = rest[: _at(draw(places), len(rest))]
     raw = sent + rest
-    window = draw(places) if draw(seldom) else None
     cuts = [_at(place, len(raw)) for place in draw(some_places)]
-    if window is not None:
-        cuts += range(_at(window, len(raw)), _at(window, len(raw)) + 30)
+    match draw(styles):
+        case "window":
+            start = _at(draw(places), len(raw))
+            cuts += range(start, start + 30)
+        case "returns":
+            cuts += [found.end() for found in RETURN.finditer(raw)]
+        case _:
+            pass
     after: After = draw(afters)
     return Play(
         answer=answer,

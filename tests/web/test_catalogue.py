@@ -185,6 +185,13 @@ def test_words_with_a_broken_placeholder_fall_back_to_the_shipped_ones(
 
 
 @pytest.mark.django_db
+def test_a_language_without_a_column_gets_the_english_words() -> None:
+    text = sentence("stream.empty", {"model": "Owl"}, "tlh")
+
+    assert text == ENGLISH["stream.empty"].format(model="Owl")
+
+
+@pytest.mark.django_db
 def test_loading_the_catalogue_again_keeps_what_was_edited() -> None:
     load_catalogue()
     Sentence.objects.filter(key="stream.empty").update(text_de="Stille.")

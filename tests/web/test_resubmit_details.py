@@ -9,10 +9,12 @@ from django.urls import reverse
 from django.utils import translation
 
 from tests.rounds.helpers import open_now
-from tests.rounds.resubmitting import TRUNCATED, ended
+from tests.rounds.resubmitting import TRUNCATED, ended, verdict_of
 from tests.web.test_sending import HTMX
+from threads.core.faults import Verdict
 from threads.models import CallAttempt, Cell, LanguageModel, Thread, ToolRun
 from threads.rendering.details import attempts_of, tools_of
+from threads.rounds import ledger
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -173,3 +175,27 @@ def test_an_answer_for_which_nothing_was_sent_says_so(
     where = reverse("cell-details", args=[broken.thread_id, broken.pk])
 
     assert "No request was sent." in client.get(where).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says_nothing_was_sent"),
+    [(TRUNCATED, False), (verdict_of("refused"), True)],
+)
+def test_an_attempt_that_died_unrecorded_is_not_said_to_be_unsent(
+    alice: User,
+    thread: Thread,
+    steady: LanguageModel,
+    verdict: Verdict,
+    says_nothing_was_sent: bool,
+) -> None:
+    round_ = open_now(thread, steady, "Why?")
+    assert ledger.claim_round(round_.pk, "some worker")
+    cell = ended(round_, verdict, "Half")
+    client = Client()
+    client.force_login(alice)
+
+    where = reverse("cell-details", args=[thread.pk, cell.pk])
+    html = client.get(where).content.decode()
+
+    assert ("No request was sent." in html) is says_nothing_was_sent
+    assert ("<dt>Request id</dt> <dd>unknown</dd>" in html) is not says_nothing_was_sent

@@ -171,3 +171,18 @@ def test_what_only_the_end_of_a_thread_can_do_stands_only_there(
     assert path("again", whole) not in page
     assert f'formaction="{path("again", last)}"' in page
     assert page.count("data-change=") == 1
+
+
+def test_a_page_that_was_away_gets_both_cells_of_what_it_chooses(
+    alice: User, broken: Cell
+) -> None:
+    question = broken.question
+    assert question is not None
+    ended(again(broken, text="Why not?"), COMPLETED, "Because.")
+    client = client_of(alice)
+    client.post(path("choose", question))
+
+    html = client.post(path("choose", question), headers=HTMX).content.decode()
+
+    assert f'id="cell-{question.pk}"' in html
+    assert f'id="cell-{broken.pk}"' in html

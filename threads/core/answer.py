@@ -114,7 +114,18 @@ class ToolCallAssembler:
             if delta.index is None and delta.id and call.id and delta.id != call.id:
                 continue
             return None if begins else call
-        return None
+        return self._unfinished(delta)
+
+    def _unfinished(self, delta: ToolCallDelta) -> _OpenCall | None:
+        """Find the call that a fragment of an unknown index goes on with.
+
+        One without id and name begins none; some gateways give a second call the
+        index of the first, and the rest of its arguments their own.
+        """
+        if delta.id or delta.name or not self._calls:
+            return None
+        last = self._calls[-1]
+        return None if isinstance(_decoded(last.text()), dict) else last
 
     def __bool__(self) -> bool:
         return bool(self._calls)

@@ -99,8 +99,12 @@ RETRYABLE = frozenset({Condition.PROVIDER, Condition.NETWORK, Condition.UNKNOWN}
 
 
 def finish_of(reason: str) -> Ending | None:
-    """Translate a wire finish reason; None where it is unknown (A3, X10)."""
-    return FINISH_REASONS.get(reason.lower())
+    """Translate a wire finish reason; None where it is unknown (A3, X10).
+
+    Gemini adds which rule it was: `content_filter: SAFETY`.
+    """
+    head, _, _ = reason.lower().partition(":")
+    return FINISH_REASONS.get(head.strip())
 
 
 def classify(facts: Facts) -> Verdict:

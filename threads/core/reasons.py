@@ -39,7 +39,10 @@ NAMES = {
 }
 """Fields that hold a name; the most specific ones have the lowest number."""
 
-STATUSES = ("status_code", "http_status", "statusCode", "httpStatus", "http_code")
+STATUSES = (
+    *("status_code", "http_status", "http_status_code", "http_code"),
+    *("statusCode", "httpStatus", "httpStatusCode"),
+)
 
 WRAPPERS = ("error", "availability", "metadata", "response", "cause")
 """Fields whose object is the error, or more of it."""
@@ -49,6 +52,9 @@ ECHO = re.compile(
     r"""\\*["']\s*:.*|\binput_value=.*"""
 )
 """Where text that is no whole JSON begins to repeat what a person wrote (C4)."""
+
+IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{2,80}")
+"""An error that is one word is a name as well: `{"error": "over_capacity"}`."""
 
 TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
 HEADING = re.compile(r"(?is)<h1[^>]*>(.*?)</h1>")
@@ -172,8 +178,11 @@ def _gather_prose(value: Mapping[str, object], into: _Gathered, depth: int) -> N
             if field == "msg" and isinstance(place, list):
                 text = f"{text} ({'.'.join(str(step)[:40] for step in place[:8])})"
             _gather(text, into, depth - 1)
-    if isinstance(value.get("error"), str | list):
-        _gather(value["error"], into, depth - 1)
+    error = value.get("error")
+    if isinstance(error, str | list):
+        _gather(error, into, depth - 1)
+    if isinstance(error, str) and IDENTIFIER.fullmatch(error.strip()):
+        _gather_name(3, error, into)
     for field in ("message", "detail", "errors", "base_resp", "innererror"):
         if not isinstance(value.get(field), str):
             _gather(value.get(field), into, depth - 1)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from threads.core.answer import Accumulator
 from threads.core.events import Finish, StreamEvent, Usage
 from threads.core.evidence import Evidence, StreamEnd
-from threads.core.faults import Arrival, Ending, Facts, KeyEffect, Verdict, classify
+from threads.core.faults import Ending, Facts, KeyEffect, Verdict, classify
 from threads.gateway.client import Endpoint
 from threads.gateway.transport import Wire
 
@@ -110,9 +110,7 @@ class Attempt:
 
     def judge(self, end: StreamEnd) -> Verdict:
         """Classify the end; keys are taken out of what the provider said."""
-        if end.arrival is not Arrival.UNREADABLE:
-            # The wire is read ahead: what cannot be read came before the `[DONE]`.
-            self.evidence.done = self.evidence.done or self.wire.observed.done
+        self.evidence.done = self.evidence.done or self.wire.observed.done
         self._facts = self.evidence.facts(end, secrets=(self.request.endpoint.api_key,))
         self.verdict = classify(self._facts)
         return self.verdict

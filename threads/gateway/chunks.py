@@ -31,6 +31,9 @@ FAILURE_FIELDS = (
 )
 """What a chunk without choices says failure with, where it has no error field."""
 
+NO_FINISH = frozenset({"null", "none"})
+"""Finish reasons that are an absent one, written out."""
+
 LARGEST_COUNT = 2**31 - 1
 """What a database column holds; more tokens than this is no count."""
 
@@ -112,7 +115,7 @@ class ChunkReader:
         reason = choice.get("finish_reason")
         if isinstance(reason, Mapping):  # SGLang's own form
             reason = reason.get("type")
-        if reason:
+        if reason and str(reason).strip().lower() not in NO_FINISH:
             native = choice.get("native_finish_reason")
             yield Finish(
                 _label(str(reason))[:100],
@@ -146,6 +149,8 @@ class ChunkReader:
                     yield ReasoningDelta(cleaned)
                 break
         content = delta.get("content")
+        if isinstance(content, Mapping):
+            content = [content]
         if isinstance(content, list):
             yield from self._read_parts(content)
         for text in (content, delta.get("refusal")):
@@ -179,10 +184,17 @@ def _says_failure(chunk: Mapping[str, object], event: str) -> bool:
         return True
     if reasons.vendor_code(chunk):
         return True
-    return "choices" not in chunk and any(
-        isinstance(chunk.get(name), str | list | Mapping) and bool(chunk.get(name))
-        for name in FAILURE_FIELDS
-    )
+    if chunk.get("usage") or chunk.get("code") in (0, "0"):
+        return False  # a message beside it says that all is well
+    return any(_is_account(chunk.get(name)) for name in FAILURE_FIELDS)
+
+
+def _is_account(value: object) -> bool:
+    """Tell whether a field gives an account of a failure: a message with a role is
+    what some other protocol begins an answer with."""
+    if isinstance(value, Mapping):
+        return bool(value) and "role" not in value
+    return isinstance(value, str | list) and bool(value)
 
 
 def _usage(value: object) -> Iterator[StreamEvent]:
@@ -197,6 +209,8 @@ def _usage(value: object) -> Iterator[StreamEvent]:
 def _count(value: Mapping[str, object], *names: str) -> int | None:
     for name in names:
         count = value.get(name)
+        if isinstance(count, float) and count.is_integer():
+            count = int(count)
         if isinstance(count, int) and _is_count(count):
             return count
     return None

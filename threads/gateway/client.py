@@ -11,6 +11,7 @@ Facts that this module leans on, each pinned by tests/gateway/test_sdk_*facts.py
 """
 
 import asyncio
+import re
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,6 +49,10 @@ NO_ACCOUNT_HEADERS = {"OpenAI-Organization": omit, "OpenAI-Project": omit}
 
 CHAIN_LINKS, CHAIN_LENGTH = 4, 200
 """How much of an exception's causes is read (classifier, order of evidence 5)."""
+
+
+REPORTED = re.compile(r"""(?is)(?=.*\berror\b)[^{}"]*""")
+"""A frame in words: no piece of a chunk has neither a brace nor a quotation mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,7 @@ class EventStream:
         """An error that was written into an unfinished frame is still an error."""
         event, payload = self._frame()
         text = payload.decode("utf-8", "replace")
-        if event == "error":
+        if event == "error" or REPORTED.fullmatch(text):
             return [ErrorReport(text, self._wire.observed.http_status)]
         if (report := stray_error(text)) is not None:
             return [ErrorReport(report, self._wire.observed.http_status)]

@@ -65,6 +65,15 @@ def checked_locale(locale: object) -> str:
         raise unusable(f"This site does not speak {locale!r}.") from error
 
 
+LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+"""What JSON may hold as it is, and many a reader takes for the end of a line."""
+
+
+def one_line(outcome: object) -> str:
+    """Write JSON that is one line for everybody who splits a text into lines."""
+    return json.dumps(outcome, ensure_ascii=False).translate(LINE_ENDS)
+
+
 def batch_lines(source: str) -> list[str]:
     """Read a batch from a file or standard input."""
     if source == "-":

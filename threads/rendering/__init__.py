@@ -2,6 +2,7 @@
 
 from threads.rendering.cells import (
     CellView,
+    Shared,
     Versions,
     cell_html,
     composer_state_html,
@@ -16,6 +17,7 @@ from threads.rendering.stream import MarkdownStream, render_text
 __all__ = [
     "CellView",
     "MarkdownStream",
+    "Shared",
     "Versions",
     "cell_html",
     "composer_state_html",

@@ -130,18 +130,40 @@ def _among(pk: int, family: list[int]) -> Versions:
     )
 
 
-def cell_html(cell: Cell, view: CellView, *, swap: str = "") -> str:
+class Shared:
+    """What cells of one thread are rendered with, read once for all of them.
+
+    `more` are the offered `models` and the operator's `edited` words, as a page
+    has them; without these each cell looks for its own.
+    """
+
+    def __init__(self, cells: Sequence[Cell], **more: object) -> None:
+        self._versions = versions_of(cells)
+        self._more = more
+
+    def context(self, cell: Cell) -> dict[str, object]:
+        """What a cell's templates need, but for its view and its place."""
+        return {
+            **self._more,
+            "cell": cell,
+            "versions": self._versions.get(cell.pk),
+        }
+
+
+def cell_html(
+    cell: Cell, view: CellView, *, swap: str = "", shared: Shared | None = None
+) -> str:
     """Render a whole cell; `swap` is its hx-swap-oob, for the socket."""
-    versions = versions_of([cell]).get(cell.pk)
-    context = {"cell": cell, "view": view, "versions": versions, "swap": swap}
-    return render_to_string("threads/_cell.html", context)
+    context = (shared or Shared([cell])).context(cell)
+    return render_to_string(
+        "threads/_cell.html", context | {"view": view, "swap": swap}
+    )
 
 
-def foot_html(cell: Cell, *, swap: str = "") -> str:
+def foot_html(cell: Cell, *, swap: str = "", shared: Shared | None = None) -> str:
     """Render what stands under an answer: how it ended, and the small actions."""
-    versions = versions_of([cell]).get(cell.pk)
-    context = {"cell": cell, "versions": versions, "swap": swap}
-    return render_to_string("threads/_foot.html", context)
+    context = (shared or Shared([cell])).context(cell)
+    return render_to_string("threads/_foot.html", context | {"swap": swap})
 
 
 def composer_state_html(

@@ -13,9 +13,12 @@ from django.utils.translation import gettext as _
 
 from threads.core.events import UsageSource
 from threads.core.faults import Condition, Ending
-from threads.models import CallAttempt, Cell, ToolRun
+from threads.models import CallAttempt, Cell, Round, ToolRun
 
 Fact = tuple[str, str]
+
+HISTORY_UNREADABLE = "history_unreadable"
+"""The code of a round that was given up before it had anything to send."""
 
 SPACELESS = frozenset({"ja", "zh-hans"})
 """Languages that put no space between two sentences."""
@@ -58,6 +61,17 @@ def attempts_of(cell: Cell) -> list[Told]:
         )
         for attempt in attempts
     ]
+
+
+def was_unsent(round_: Round) -> bool:
+    """Tell whether it is known that a round without attempts sent nothing.
+
+    An attempt is recorded when it ends: one that died with its process is not.
+    What was never taken up, or refused before it was asked, sent nothing.
+    """
+    return round_.claimed_at is None or (
+        round_.ending == Ending.REFUSED or round_.code == HISTORY_UNREADABLE
+    )
 
 
 def tools_of(cell: Cell) -> list[ToolTold]:

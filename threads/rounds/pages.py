@@ -9,11 +9,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.db.models import Min, Q
+from django.utils.functional import SimpleLazyObject
+from django.utils.translation import get_language
 
 from threads.core.snapshot import Position
+from threads.endpoints import offered_models
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rendering import (
     CellView,
+    Shared,
     cell_html,
     composer_state_html,
     foot_html,
@@ -22,6 +26,7 @@ from threads.rendering import (
 )
 from threads.rounds.hub import live_state
 from threads.rounds.live import Shown
+from threads.sentences import edited_words
 
 # Of a thread that grew by more while nobody looked, a reload shows the rest.
 MOST_CELLS = 200
@@ -84,8 +89,10 @@ def read(thread_id: int, owner_id: int, *, position: int, lack: Lack) -> Reading
     reading = Reading(position)
     _read_new(thread, lack, reading)
     wanted = lack.whole | lack.doubtful | set(lack.ended)
-    for cell in _cells(thread, wanted):
-        _read_known(cell, lack, reading)
+    known = list(_cells(thread, wanted))
+    shared = _shared(known)
+    for cell in known:
+        _read_known(cell, lack, reading, shared)
     if lack.composer:
         active = Round.objects.filter(thread=thread, state__in=Round.ACTIVE).first()
         reading.messages.append(composer_state_html(thread, active, swap="outerHTML"))
@@ -95,6 +102,15 @@ def read(thread_id: int, owner_id: int, *, position: int, lack: Lack) -> Reading
         for row in rows
     ]
     return reading
+
+
+def _shared(cells: list[Cell]) -> Shared:
+    """What rendering these cells takes; an answer being written needs only some."""
+    return Shared(
+        cells,
+        models=SimpleLazyObject(lambda: list(offered_models())),
+        edited=SimpleLazyObject(lambda: edited_words(get_language() or "en")),
+    )
 
 
 def _cells(thread: Thread, ids: Iterable[int]) -> Iterable[Cell]:
@@ -121,7 +137,8 @@ def _read_new(thread: Thread, lack: Lack, reading: Reading) -> None:
         .shown()[:MOST_CELLS]
     )
     if cells:
-        html = "".join(_whole(cell, reading) for cell in cells)
+        shared = _shared(cells)
+        html = "".join(_whole(cell, reading, shared) for cell in cells)
         reading.messages.append(f'<div hx-swap-oob="beforeend:#cells">{html}</div>')
         reading.position = max(reading.position, cells[-1].position)
 
@@ -135,28 +152,28 @@ def _missed(thread: Thread, lack: Lack) -> Q:
     return Q(position__gte=first or 0) & ~Q(pk__in=lack.shows)
 
 
-def _read_known(cell: Cell, lack: Lack, reading: Reading) -> None:
+def _read_known(cell: Cell, lack: Lack, reading: Reading, shared: Shared) -> None:
     is_over = cell.status != Cell.Status.STREAMING
     if is_over:
         reading.over.add(cell.pk)
     if not cell.is_current:
         return
     if cell.pk in lack.whole or (cell.pk in lack.doubtful and is_over):
-        reading.messages.append(_whole(cell, reading, swap="outerHTML"))
+        reading.messages.append(_whole(cell, reading, shared, swap="outerHTML"))
         return
     if cell.pk not in lack.ended or not is_over:
         return
     stands = Position(cell.text_generation, len(cell.text))
     if lack.ended[cell.pk] != stands:
-        reading.messages.append(_whole(cell, reading, swap="outerHTML"))
+        reading.messages.append(_whole(cell, reading, shared, swap="outerHTML"))
     else:
-        reading.messages.append(foot_html(cell, swap="outerHTML"))
+        reading.messages.append(foot_html(cell, swap="outerHTML", shared=shared))
     reading.messages.append(
         json.dumps({"c": cell.pk, "g": cell.text_generation, "s": cell.status})
     )
 
 
-def _whole(cell: Cell, reading: Reading, *, swap: str = "") -> str:
+def _whole(cell: Cell, reading: Reading, shared: Shared, *, swap: str = "") -> str:
     """Render a cell whole, and remember what the page shows of it then."""
     view = None
     if cell.status == Cell.Status.STREAMING:
@@ -166,7 +183,7 @@ def _whole(cell: Cell, reading: Reading, *, swap: str = "") -> str:
         else:
             view = view_of(cell, JournalEntry.objects.filter(cell=cell))
             reading.shown[cell.pk] = place_of(view)
-    return cell_html(cell, view or view_of(cell), swap=swap)
+    return cell_html(cell, view or view_of(cell), swap=swap, shared=shared)
 
 
 def place_of(view: CellView) -> Shown:

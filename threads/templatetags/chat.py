@@ -34,10 +34,11 @@ def offered_languages() -> list[dict[str, str]]:
     ]
 
 
-@register.simple_tag
-def sentence_of(cell: Cell) -> str:
+@register.simple_tag(takes_context=True)
+def sentence_of(context: Context, cell: Cell) -> str:
     """Return what is to be said about an answer's ending, in the page's language."""
-    return sentence_for(cell, get_language() or "en")
+    edited = context.get("edited")
+    return sentence_for(cell, get_language() or "en", edited=edited)
 
 
 @register.simple_tag
@@ -51,7 +52,7 @@ def others_offered(context: Context, cell: Cell) -> bool:
     """Tell whether another model than the one that was asked can be chosen."""
     asked = getattr(cell, "round", None)
     used = (asked and asked.model_id) or 0
-    # A page has the models at hand; what goes over the socket has to look.
+    # What shows many answers has the models at hand; a single one has to look.
     offered = context.get("models")
     if offered is None:
         return offered_models().exclude(pk=used).exists()

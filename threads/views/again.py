@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import get_language
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from threads.forms import AgainForm, ChangeForm
 from threads.models import Cell, LanguageModel, Round, Thread
-from threads.rendering.details import attempts_of, tools_of
+from threads.rendering.details import attempts_of, tools_of, was_unsent
 from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
 from threads.views.conversation import own_thread, page, put_in_place
@@ -174,7 +174,16 @@ def choose(request: HttpRequest, thread_id: int, cell_id: int) -> HttpResponse:
         return _not_chosen(request, target, form)
     if fresh:
         async_to_sync(broadcast.cells_changed)(target.pk, target.owner_id, fresh)
-    return put_in_place(request, target, fresh or [cell.pk], anchor=cell.pk)
+    # A page that shows another version as the current one was away: it gets both.
+    stands = fresh or pair(target, cell)
+    return put_in_place(request, target, stands, anchor=cell.pk)
+
+
+def pair(thread: Thread, cell: Cell) -> list[int]:
+    """Return the ids of a question and its answer, as the thread reads now."""
+    question = cell.question_id or cell.pk
+    both = thread.cells.shown().filter(Q(pk=question) | Q(question=question))
+    return list(both.values_list("pk", flat=True))
 
 
 def _not_chosen(request: HttpRequest, thread: Thread, form: forms.Form) -> HttpResponse:
@@ -192,6 +201,7 @@ def details(request: HttpRequest, thread_id: int, cell_id: int) -> HttpResponse:
     context: dict[str, Any] = {
         "cell": cell,
         "attempts": attempts_of(cell),
+        "was_unsent": was_unsent(cell.round),
         "tools": tools_of(cell),
     }
     if getattr(request, "htmx", False):

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import get_language
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -19,6 +20,7 @@ from threads.models import Cell, Round, Thread
 from threads.rendering import CellView, Versions, versions_of, view_of
 from threads.rounds import engine
 from threads.rounds.hub import live_view
+from threads.sentences import edited_words
 from threads.views.listing import composer, sidebar
 from threads.views.sending import submit
 
@@ -70,6 +72,7 @@ def page(
         "thread": thread,
         "form": form,
         "cells": with_views(thread.cells.shown()),
+        "edited": edited_words(get_language() or "en"),
         "active_round": active_round(thread),
     }
     return render(request, "threads/thread.html", context, status=422 if form else 200)

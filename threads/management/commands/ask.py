@@ -19,6 +19,7 @@ from threads.endpoints import default_model, offered_models
 from threads.management.asks import (
     Ask,
     batch_lines,
+    one_line,
     checked_locale,
     checked_name,
     checked_prompt,
@@ -112,7 +113,7 @@ class Command(BaseCommand):
             round_id, thread_id = await in_database(self._open, ask, options["thread"])
             if options["json"]:
                 outcome = await settled(round_id, ask.id)
-                self._write(json.dumps(outcome, ensure_ascii=False) + "\n")
+                self._write(one_line(outcome) + "\n")
             else:
                 shown = asyncio.ensure_future(self._show(thread_id))
                 engine.engine().begin(round_id)
@@ -167,7 +168,7 @@ class Command(BaseCommand):
             async with room:
                 round_id, _ = await in_database(self._open, ask, None)
                 outcome = await settled(round_id, ask.id)
-            self._write(json.dumps(outcome, ensure_ascii=False) + "\n")
+            self._write(one_line(outcome) + "\n")
             return str(outcome["status"])
 
         async with closing_engine():
