@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.acceptance.conftest import environment, manage
+from threads.management.asks import one_line
 from threads.models import Round
 
 FIELDS = {
@@ -30,6 +31,13 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     made = environment(tmp_path_factory.mktemp("ask") / "ask.sqlite3")
     assert manage("migrate", "-v0", env=made).returncode == 0
     return made
+
+
+def test_an_outcome_is_one_line_whatever_it_says() -> None:
+    said = {"text": "a\u2028b\u2029c\x85d\x0ce\nf"}
+
+    assert len(one_line(said).splitlines()) == 1
+    assert json.loads(one_line(said)) == said
 
 
 def test_a_whole_answer_is_one_json_object_with_every_field(

@@ -45,6 +45,16 @@ def assembled(*fragments: Fragment) -> tuple[ToolCall, ...]:
             id="interleaved",
         ),
         pytest.param(
+            [
+                (0, "a", "f", '{"q":1}'),
+                (0, "b", "g", ""),
+                (1, None, None, '{"q":'),
+                (1, None, None, "2}"),
+            ],
+            [("a", "f", '{"q":1}'), ("b", "g", '{"q":2}')],
+            id="the second call at the first one's index, its arguments at their own",
+        ),
+        pytest.param(
             [(0, "a", "f", '{"q":1}'), (0, "b", "f", '{"q":2}')],
             [("a", "f", '{"q":1}'), ("b", "f", '{"q":2}')],
             id="same index, different ids",

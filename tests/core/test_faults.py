@@ -98,6 +98,7 @@ def test_an_end_without_proof_is_named_by_how_it_came(
         ("length", Ending.LENGTH, "output_limit"),
         ("MAX_TOKENS", Ending.LENGTH, "output_limit"),
         ("content_filter", Ending.CONTENT_FILTER, "content_filter"),
+        ("content_filter: SAFETY", Ending.CONTENT_FILTER, "content_filter"),
     ],
 )
 def test_after_a_finish_reason_the_transport_may_do_what_it_likes(

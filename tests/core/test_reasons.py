@@ -39,6 +39,7 @@ DEEP = "[" * 100_000
         ({}, ""),
         ({"message": "flat"}, "flat"),
         ({"error": "text"}, "text"),
+        ({"error": "over_capacity"}, "over_capacity"),
         ({"error": {"message": "inner"}}, "inner"),
         ({"error": {"error": {"message": "nested twice"}}}, "nested twice"),
         ({"error": [{"message": "x"}]}, "x"),
@@ -110,6 +111,9 @@ def test_a_cause_that_a_router_wraps_is_read_before_its_own_words(raw: object) -
         ({"base_resp": {"status_code": 0}}, (), None),
         ({"error_code": 18, "error_msg": "x"}, (), None),
         ({"error": 503}, (), 503),
+        ({"error": "over_capacity"}, ("over_capacity",), None),
+        ({"error": "no name"}, (), None),
+        ({"error": {"http_status_code": 500}}, (), 500),
         (
             {"error": {"type": "a", "code": "b", "metadata": {"error_type": "c"}}},
             ("c", "b", "a"),

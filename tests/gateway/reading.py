@@ -109,10 +109,6 @@ def _frames(body: bytes, reading: Reading) -> None:
     for number, line in enumerate(lines, 1):
         is_data = line.startswith(b"data:")
         value = line[5:].removeprefix(b" ") if is_data else line
-        while is_data and value.startswith(b"data:"):
-            value = value[5:].lstrip()
-        if is_data and value.startswith(b":"):
-            continue
         if is_data and value.startswith(b"{") and _is_json(b"\n".join(data)):
             _frame(b"\n".join(data), state, reading)
             data = []
@@ -163,7 +159,10 @@ def _frame(payload: bytes, state: _State, reading: Reading) -> None:
         reading.sure = len(reading.texts) - 1
         state.is_odd = not _is_plain(chunk)
         reading.plain = reading.sure - state.is_odd
-    if finish.lower().partition(":")[0].strip() in FINISH_REASONS and reading.proof is None:
+    if (
+        finish.lower().partition(":")[0].strip() in FINISH_REASONS
+        and reading.proof is None
+    ):
         reading.proof = len(reading.texts) - 1
     elif finish and reading.proof is None:
         reading.has_odd_finish = True

@@ -253,6 +253,17 @@ async def test_what_a_line_between_the_events_says_is_shown(
     assert called.record.provider_reason == "upstream error: read ECONNRESET"
 
 
+async def test_a_frame_of_words_that_speak_of_an_error_is_one(
+    gateway: FakeGateway,
+) -> None:
+    called = await answered(
+        gateway, Script(HALF, b"data: [ERROR] upstream timed out\n\n")
+    )
+
+    assert called.verdict.code == "http_408"
+    assert called.record.provider_reason == "[ERROR] upstream timed out"
+
+
 async def test_a_torn_line_is_not_taken_for_words(gateway: FakeGateway) -> None:
     called = await answered(gateway, Script(HALF, b'ent": "my secret"}}]}\n'))
 

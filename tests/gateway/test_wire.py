@@ -29,6 +29,8 @@ BODIES: list[tuple[bytes, list[tuple[str, bytes]]]] = [
     (b"id: 7\nretry: 5\ndata: 1\n\n", [("", b"1")]),
     (b": hello\n\ndata: 1\n\n", [("", b"1")]),
     (b"data: 1\n: hello\ndata: 2\n\n", [("", b"1\n2")]),
+    (b'data: {"a": 1}\ndata: {"b": 2}\n\n', [("", b'{"a": 1}'), ("", b'{"b": 2}')]),
+    (b'data: {"a":\ndata: {"b": 2}}\n\n', [("", b'{"a":\n{"b": 2}}')]),
     (b"\n\n\ndata: 1\n\n\n", [("", b"1")]),
     (b"data:\n\ndata: \n\ndata\n\n", []),
     (b"data: 1\n", []),

@@ -3,13 +3,22 @@
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
+from pytest_django import Settings
 
 from tests.conftest import model_at, model_now
 from tests.fakegateway import DONE, FakeGateway, Script, chunk
 from tests.rounds.helpers import answered, cell_of, open_now
 from tests.rounds.resubmitting import COMPLETED, again, ended
 from tests.rounds.test_ledger import at_once
-from threads.models import Cell, LanguageModel, Round, Thread, ToolRun
+from threads import provision
+from threads.models import (
+    CallAttempt,
+    Cell,
+    LanguageModel,
+    Round,
+    Thread,
+    ToolRun,
+)
 from threads.rounds import engine, ledger
 from threads.rounds.opening import ThreadBusyError
 from threads.rounds.resubmit import (
@@ -263,3 +272,22 @@ async def test_the_model_hears_what_stands_before_the_question_and_no_more(
     asked = gateway.requests[-1].json["messages"]
     assert [message["content"] for message in asked] == ["First", "One.", "Second"]
     assert (await cell_of(round_)).text == "Whole."
+
+
+@pytest.mark.parametrize("host", ["here.example", "elsewhere.example"])
+def test_what_was_said_to_one_gateway_is_not_sent_to_another(
+    broken: Cell, host: str, settings: Settings
+) -> None:
+    provision.ensure_gateways()
+    settings.OPENAI_BASE_URL = "https://here.example/v1"
+    CallAttempt.objects.create(
+        round=broken.round, call=1, attempt=1, host=host,
+        outcome="faulted", ending="truncated", stream_state="partial",
+    )  # fmt: skip
+    LanguageModel.objects.all().delete()
+
+    if host == "elsewhere.example":
+        with pytest.raises(ModelNotOfferedError):
+            again(broken)
+    else:
+        assert again(broken).model is None

@@ -138,12 +138,6 @@ class SseFilter:
             self._take_stray(line, out)
 
     def _take_data(self, value: bytes, out: list[bytes]) -> None:
-        # A proxy that makes each line of its upstream one more event.
-        while value.startswith(b"data:"):
-            value = value[5:].lstrip()
-        if value[:1] == b":":
-            self._comment(value[1:])
-            return
         # Chunks with no blank line between them: together they would be no JSON.
         if value[:1] == b"{" and self._data and _is_json(b"\n".join(self._data)):
             self._dispatch(out)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Q
 
 from threads.core.answer import clean
-from threads.endpoints import is_offered
+from threads.endpoints import default_gateway, endpoint_of, is_offered
 from threads.models import Cell, LanguageModel, Round, Thread, ToolRun
 from threads.rounds.opening import Terms, add_answer, add_question, open_once
 
@@ -93,7 +93,7 @@ def resubmit(
     if by is not None and by.pk != thread.owner_id and not by.is_staff:
         raise NotTheirsError
     chosen = model or earlier.model
-    if chosen is not None and not is_offered(chosen):
+    if not (_is_asked_where_it_was(earlier) if chosen is None else is_offered(chosen)):
         raise ModelNotOfferedError
     question = earlier.user_cell
     prompt = question.text if text is None else clean(text)
@@ -125,6 +125,19 @@ def resubmit(
         by.pk if by else "-",
     )
     return round_
+
+
+def _is_asked_where_it_was(earlier: Round) -> bool:
+    """A model that the catalogue does not list is asked of the default gateway.
+
+    Its row may have been deleted: what was said to one gateway is not sent to
+    another because of that.
+    """
+    gateway, attempt = default_gateway(), earlier.attempts.order_by("-pk").first()
+    if attempt is None or gateway is None or gateway.is_practice:
+        return True
+    endpoint = endpoint_of(None)
+    return endpoint is None or endpoint.host == attempt.host
 
 
 def _check(earlier: Round, *, changes: bool, confirmed: bool) -> None:

@@ -171,6 +171,8 @@ def choose(request: HttpRequest, thread_id: int, cell_id: int) -> HttpResponse:
     except ThreadBusyError:
         form = forms.Form({})
         form.add_error(None, busy())
+        # As above: nobody but us may be left to end that round.
+        async_to_sync(engine.keep_house)()
         return _not_chosen(request, target, form)
     if fresh:
         async_to_sync(broadcast.cells_changed)(target.pk, target.owner_id, fresh)

@@ -1,7 +1,6 @@
 """`manage.py ask`: unattended rounds from the command line (design section 9)."""
 
 import asyncio
-import json
 import logging
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -19,10 +18,10 @@ from threads.endpoints import default_model, offered_models
 from threads.management.asks import (
     Ask,
     batch_lines,
-    one_line,
     checked_locale,
     checked_name,
     checked_prompt,
+    one_line,
     read_batch,
     unusable,
 )
