@@ -110,7 +110,7 @@ ENGLISH = {
         "This site's account may not use {model} at present. Tell your operator, or choose another model."
     ),
     "provider.refused": (
-        "The gateway refused this message for {model} and did not say why. "
+        "The gateway refused this message for {model}, for a reason that we do not know. "
         "Choose another model, or tell your operator."
     ),
     "provider.timeout": (

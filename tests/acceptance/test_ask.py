@@ -84,7 +84,7 @@ def test_an_answer_that_ends_badly_keeps_its_text_and_says_why_on_stderr(
 
     assert ran.returncode == 3
     assert "practice model" in ran.stdout
-    assert "hatte selbst einen Fehler" in ran.stderr
+    assert "Beim Anbieter von practice/error-chunk" in ran.stderr
 
 
 def test_a_batch_of_fifty_lines_answers_fifty_lines(env: dict[str, str]) -> None:

@@ -121,7 +121,7 @@ headers = st.lists(st.sampled_from(HEADERS), max_size=2)
 framings = st.sampled_from(("chunked", "chunked", "length", "close", "short", "long"))
 afters: st.SearchStrategy[After] = st.sampled_from(("fin", "keep", "rst", "fin"))
 styles = st.sampled_from(("places", "places", "window", "returns"))
-pauses_ = st.sampled_from((0, 1, 5))
+pauses_ = st.sampled_from((0, 0, 1, 5))
 
 
 def _at(place: int, length: int) -> int:

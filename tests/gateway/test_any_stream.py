@@ -59,7 +59,7 @@ def test_any_stream_ends_in_exactly_one_named_ending(stage: Stage, play: Play) -
         keeps_what_was_meant(seen, play, is_all=is_certain and not play.is_cut)
 
 
-@settings(many, max_examples=max(1, EXAMPLES // 4))
+@settings(many, max_examples=max(1, EXAMPLES // 8))
 @given(
     play=plays(),
     events=st.integers(1, 6),

@@ -62,6 +62,7 @@ WORDINGS = (
     _wording(
         "model_not_found", (None, 400, 404),
         r"not a valid model", r"model .{0,80}(?:not found|does not exist|decommissioned|deprecated)",
+        r"must provide a model",
     ),
     _wording(
         "http_401", (None, 400, 403),

@@ -6,7 +6,7 @@ from django.db import DatabaseError, InterfaceError
 
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.table import ERRORS
-from threads.endpoints import default_gateway, endpoint_of, offered_models
+from threads.endpoints import ENVIRONMENT, default_gateway, endpoint_of, offered_models
 from threads.gateway.client import Endpoint
 from threads.models import Cell, Gateway, Round
 from threads.rounds import keyhealth, ledger
@@ -104,7 +104,9 @@ def _endpoint(
     if endpoint is None or gateway is None:
         is_any = offered_models().exists()
         return None, None, _missing("model_not_found") if is_any else NO_MODEL
-    if round_.model is None and not round_.model_requested:
+    if not _wire_id(round_) and gateway.slug != ENVIRONMENT:
+        # The gateway that the environment names may have a model of its own, and
+        # where it cannot be reached, that is what is to be said.
         return None, None, NO_MODEL
     if not endpoint.api_key and not endpoint.is_local:
         return None, None, _missing("missing_key")
