@@ -17,7 +17,7 @@ BAD = {"error": {"message": "bad"}}
     [
         ({"retry-after": "300"}, 300, 300),
         ({"retry-after-ms": "300500"}, 300.5, 300.5),
-        ({"retry-after": format_datetime(NOW + timedelta(seconds=300))}, 1, 300),
+        ({"retry-after": format_datetime(NOW + timedelta(hours=9))}, 1, 9 * 3600),
         (
             {
                 "retry-after": format_datetime(NOW + timedelta(days=400)),

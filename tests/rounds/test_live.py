@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.rounds.helpers import PageCell
@@ -71,6 +71,7 @@ class Reader:
 
 
 @settings(max_examples=300, deadline=None)
+@example([("text", "\x1f"), ("tick", [0])])
 @given(STEPS)
 def test_pages_that_lag_and_reconnect_end_with_the_same_text(
     steps: list[tuple[str, Any]],

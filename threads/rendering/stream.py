@@ -33,6 +33,9 @@ RENDERED_WHILE_OPEN = {
     BlockKind.INDENTED,
 }
 
+BLANK = " \t\n"
+"""All that Markdown calls blank; other white space may stand in the tail."""
+
 
 class MarkdownStream:
     """Feed it text; read what a page shows.
@@ -177,7 +180,7 @@ class MarkdownStream:
             html = render_block(source, self._references) if source.strip() else ""
         if html:
             self.blocks.append(html)
-        if self._opening or source.strip():
+        if self._opening or source.strip(BLANK):
             self.revision += 1
         self.open_html = self._rendered = self._opening = ""
         self._shown, self._shown_length = [], 0
