@@ -9,7 +9,10 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.chromium import FLAGS, chromium
-from tests.conftest import Site
+from tests.conftest import Site, model_now
+from tests.rounds.helpers import open_now
+from tests.rounds.resubmitting import TRUNCATED, ended, verdict_of
+from threads.models import Cell, LanguageModel, Thread
 
 ACCESSIBLE = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
 # The script asks what the server refuses, and shows the reason.
@@ -65,3 +68,30 @@ def assert_accessible(page: Page) -> None:
     """Assert that axe finds nothing wrong on a page as it stands."""
     found = Axe().run(page, options=ACCESSIBLE).response["violations"]
     assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
+
+
+@pytest.fixture
+def broken(thread: Thread, steady: LanguageModel) -> Cell:
+    """An answer that was cut off after a few words, written without a model."""
+    return ended(open_now(thread, steady, "Why?"), TRUNCATED, "Half a sen")
+
+
+@pytest.fixture
+def models(practice_url: str, db: None) -> dict[str, LanguageModel]:
+    """Practice models by the ends of their names."""
+    return {
+        name: model_now(f"practice/{name}", practice_url)
+        for name in ("steady", "truncate", "blocked", "slow")
+    }
+
+
+@pytest.fixture
+def cut(thread: Thread, models: dict[str, LanguageModel]) -> Cell:
+    """An answer of practice/truncate as it ends; sent again it ends so once more."""
+    return ended(open_now(thread, models["truncate"], "Why?"), text="Half a sen")
+
+
+@pytest.fixture
+def blocked(thread: Thread, models: dict[str, LanguageModel]) -> Cell:
+    """A message that practice/blocked did not take."""
+    return ended(open_now(thread, models["blocked"], "Why?"), verdict_of("blocked"))

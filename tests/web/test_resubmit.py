@@ -4,11 +4,11 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
-from django.urls import reverse
 
 from tests.conftest import model_at
 from tests.fakegateway import DONE, FakeGateway, Script, chunk
 from tests.rounds.helpers import answered
+from tests.web.asking import path
 from tests.web.test_sending import HTMX, signed_in
 from threads.models import Cell, LanguageModel, Round, Thread
 from threads.rounds import engine
@@ -20,10 +20,6 @@ pytestmark = [
 
 HALF = Script(chunk(content="Half a sen"))
 WHOLE = Script(chunk(content="A whole one."), chunk(finish="stop"), DONE)
-
-
-def path(name: str, cell: Cell) -> str:
-    return reverse(f"cell-{name}", args=[cell.thread_id, cell.pk])
 
 
 async def newest() -> Round:

@@ -1,46 +1,16 @@
 """What a person can do about an answer, in a real browser."""
 
 import pytest
-from django.urls import reverse
 from playwright.sync_api import (
-    Locator,
     Page,
     expect,
 )
 
-from tests.conftest import model_now
-from tests.rounds.helpers import open_now
-from tests.rounds.resubmitting import COMPLETED, again, ended, verdict_of
-from threads.models import Cell, LanguageModel, Round, Thread, ToolRun
+from tests.rounds.resubmitting import COMPLETED, again, ended
+from tests.web.asking import version, visit
+from threads.models import Cell, LanguageModel, Round, ToolRun
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def models(practice_url: str, db: None) -> dict[str, LanguageModel]:
-    return {
-        name: model_now(f"practice/{name}", practice_url)
-        for name in ("steady", "truncate", "blocked", "slow")
-    }
-
-
-@pytest.fixture
-def cut(thread: Thread, models: dict[str, LanguageModel]) -> Cell:
-    """An answer of practice/truncate as it ends; sent again it ends so once more."""
-    return ended(open_now(thread, models["truncate"], "Why?"), text="Half a sen")
-
-
-@pytest.fixture
-def blocked(thread: Thread, models: dict[str, LanguageModel]) -> Cell:
-    return ended(open_now(thread, models["blocked"], "Why?"), verdict_of("blocked"))
-
-
-def visit(page: Page, cell: Cell) -> None:
-    page.goto(reverse("thread", args=[cell.thread_id]))
-
-
-def version(page: Page) -> Locator:
-    return page.locator(".cell-answer .version-number [aria-hidden]")
 
 
 def test_sending_again_puts_a_new_version_in_the_place_of_the_old(

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 
 from tests.conftest import model_now
 from tests.rounds.helpers import open_now
-from tests.rounds.resubmitting import COMPLETED, TRUNCATED, again, ended
+from tests.rounds.resubmitting import COMPLETED, again, ended
+from tests.web.asking import client_of, path
 from tests.web.test_sending import HTMX
 from threads.core.faults import Condition, Ending, Verdict
 from threads.models import Cell, LanguageModel, Thread
@@ -20,22 +20,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("rounds"),
 ]
-
-
-def path(name: str, cell: Cell) -> str:
-    return reverse(f"cell-{name}", args=[cell.thread_id, cell.pk])
-
-
-def client_of(user: User, **options: Any) -> Client:
-    client = Client(**options)
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def broken(thread: Thread, steady: LanguageModel) -> Cell:
-    """The same ending, written without a model."""
-    return ended(open_now(thread, steady, "Why?"), TRUNCATED, "Half a sen")
 
 
 def test_an_earlier_version_is_shown_whole_and_counts_again(

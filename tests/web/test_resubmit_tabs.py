@@ -8,46 +8,19 @@ from django.urls import reverse
 from playwright.sync_api import (
     Browser,
     BrowserContext,
-    Locator,
     Page,
     WebSocketRoute,
     expect,
 )
 
-from tests.conftest import Site, model_now
+from tests.conftest import Site
 from tests.rounds.helpers import open_now
-from tests.rounds.resubmitting import COMPLETED, TRUNCATED, again, ended, verdict_of
+from tests.rounds.resubmitting import COMPLETED, TRUNCATED, again, ended
+from tests.web.asking import version, visit
 from tests.web.conftest import assert_accessible, signed_in_context
 from threads.models import Cell, LanguageModel, Round, Thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def models(practice_url: str, db: None) -> dict[str, LanguageModel]:
-    return {
-        name: model_now(f"practice/{name}", practice_url)
-        for name in ("steady", "truncate", "blocked", "slow")
-    }
-
-
-@pytest.fixture
-def cut(thread: Thread, models: dict[str, LanguageModel]) -> Cell:
-    """An answer of practice/truncate as it ends; sent again it ends so once more."""
-    return ended(open_now(thread, models["truncate"], "Why?"), text="Half a sen")
-
-
-@pytest.fixture
-def blocked(thread: Thread, models: dict[str, LanguageModel]) -> Cell:
-    return ended(open_now(thread, models["blocked"], "Why?"), verdict_of("blocked"))
-
-
-def visit(page: Page, cell: Cell) -> None:
-    page.goto(reverse("thread", args=[cell.thread_id]))
-
-
-def version(page: Page) -> Locator:
-    return page.locator(".cell-answer .version-number [aria-hidden]")
 
 
 def test_another_tab_follows_in_everything(
