@@ -18,6 +18,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.utils import translation
+from pytest_django import Settings
 
 from tests.canaries import APART, CANARY, OURS, CanaryNet
 from tests.fakegateway import FakeGateway
@@ -68,6 +69,19 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
     if connection.vendor == "sqlite":
         name = tmp_path_factory.mktemp("database") / "test.sqlite3"
         settings["TEST"]["NAME"] = str(name)
+
+
+@pytest.fixture(autouse=True)
+def _no_call_is_tried_again(settings: Settings) -> None:
+    """Endings are looked at one by one; tests of recovery switch it on (`retries`)."""
+    settings.CHAT_CALL_RETRIES = "0"
+
+
+@pytest.fixture
+def retries(settings: Settings) -> None:
+    """Calls may be tried again twice, at once: waits are looked at by themselves."""
+    settings.CHAT_CALL_RETRIES = "2"
+    settings.CHAT_RETRY_WAITS = "0.01,0.02"
 
 
 @pytest.fixture(autouse=True)

@@ -33,6 +33,9 @@ MARKERS = {
     "TERMINAL_WRITE_LOST",
     "TOOL_FAILED",
     "[OpenAIWire] close failed",
+    "[ProviderRetry] REGENERATE",
+    "[ProviderRetry] RETRY",
+    "[ThreadExec] REGENERATE",
     "[ThreadExec] ROUND_CAP_WHILE_REASONING",
 }
 """One per condition; a change of this list is a change of an interface (I8)."""

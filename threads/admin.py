@@ -72,6 +72,8 @@ class LanguageModelAdmin(TranslationAdmin[LanguageModel]):
         "is_enabled",
         "is_default",
         "position",
+        "input_price",
+        "output_price",
     )
     list_filter = ("gateway", "is_enabled")
     search_fields = ("wire_id", "name")
@@ -130,9 +132,13 @@ class CallAttemptAdmin(LedgerAdmin):
 
     list_display = (
         *("__str__", "outcome", "ending", "code", "condition", "http_status"),
+        *("retry_decision", "retry_reason"),
         *("model_requested", "host", "request_id", "duration_ms", "started_at"),
     )
-    list_filter = ("outcome", "ending", "condition", "transient", "host")
+    list_filter = (
+        *("outcome", "ending", "condition", "transient"),
+        *("retry_decision", "retry_reason", "host"),
+    )
     ordering = ("-pk",)
 
 

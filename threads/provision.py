@@ -18,7 +18,7 @@ from django.db import transaction
 
 from threads import conf, localmodel
 from threads.endpoints import ENVIRONMENT, LOCAL, PRACTICE, endpoint_of, environment_url
-from threads.gateway.client import Endpoint, client_for, close_clients
+from threads.gateway.client import Endpoint, GatewayClient
 from threads.models import Gateway, LanguageModel, Sentence
 from threads.practice.models import PRACTICE_MODELS
 from threads.sentences import ENGLISH
@@ -185,10 +185,11 @@ def discover_models() -> int:
 
 
 async def _listed(endpoint: Endpoint) -> list[str]:
+    client = GatewayClient(endpoint)
     try:
-        return await client_for(endpoint).list_models(seconds=DISCOVERY_SECONDS)
+        return await client.list_models(seconds=DISCOVERY_SECONDS)
     finally:
-        await close_clients()
+        await client.aclose()
 
 
 def operator_without_password() -> User | None:

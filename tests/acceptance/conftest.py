@@ -48,6 +48,7 @@ def environment(database: Path, **more: str) -> dict[str, str]:
         "REDIS_URL": "",
         "CHAT_FIRST_DATA_SECONDS": "4",
         "CHAT_IDLE_SECONDS": "3",
+        "CHAT_CALL_RETRIES": "0",
         "PYTHONUNBUFFERED": "1",
         **more,
     }

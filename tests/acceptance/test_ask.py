@@ -19,7 +19,7 @@ FIELDS = {
 }  # fmt: skip
 CALL_FIELDS = {
     "call", "attempt", "outcome", "ending", "code", "http_status", "transient", "retry_decision",
-    "request_id", "stream_state", "chunks_received", "done_received", "output_committed", "finish_reason",
+    "retry_reason", "request_id", "stream_state", "chunks_received", "done_received", "output_committed", "finish_reason",
     "silent_updates", "withdrawn_chars", "first_data_ms", "first_output_ms", "last_update_ms",
     "duration_ms", "wait_s", "usage",
 }  # fmt: skip

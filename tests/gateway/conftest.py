@@ -8,7 +8,7 @@ from openai import AsyncOpenAI
 
 from tests.fakegateway import FakeGateway
 from tests.loopback import loopback_client
-from threads.gateway.client import close_clients
+from threads.gateway.clients import close_clients
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.fakescript import DONE, chunk
 from tests.gateway.bytegateway import ByteGateway, Delivery
 from tests.gateway.calling import Called, called, request_to
 from threads.gateway.calls import CallBounds, CallEvent, run_call
-from threads.gateway.client import close_clients
+from threads.gateway.clients import close_clients
 
 Seen = TypeVar("Seen")
 Leaving: TypeAlias = Literal["cancel", "cancel twice", "break"]

@@ -16,7 +16,7 @@ from tests.fakegateway import (
     reply,
 )
 from tests.gateway.calling import PATIENT, PROMPT, called, request_to, until
-from threads.core.events import AttemptStarted, ReasoningDelta, TextDelta
+from threads.core.events import AttemptStarted, Envelope, ReasoningDelta, TextDelta
 from threads.gateway.calls import (
     CallEnded,
     CallEvent,
@@ -212,6 +212,7 @@ async def test_the_events_of_a_call_keep_the_order_of_the_wire(
 
     assert result.events[1:-2] == [
         ReasoningDelta("hm"),
+        Envelope("fake-model"),
         TextDelta("Half"),
         ReasoningDelta("so"),
         TextDelta("!"),

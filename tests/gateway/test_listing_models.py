@@ -4,12 +4,13 @@ import pytest
 
 from tests.fakegateway import FakeGateway, Script, reply
 from tests.gateway.calling import request_to
-from threads.gateway.client import client_for
+from threads.gateway.clients import leased
 
 
 async def listed(gateway: FakeGateway) -> list[str]:
     endpoint = request_to(gateway.base_url).endpoint
-    return await client_for(endpoint).list_models(seconds=10)
+    with leased(endpoint) as client:
+        return await client.list_models(seconds=10)
 
 
 async def test_the_wire_ids_are_read(gateway: FakeGateway) -> None:
@@ -44,4 +45,5 @@ async def test_what_cannot_be_read_lists_nothing(
 async def test_a_gateway_that_is_not_there_lists_nothing() -> None:
     endpoint = request_to("http://127.0.0.1:9/v1").endpoint
 
-    assert await client_for(endpoint).list_models(seconds=10) == []
+    with leased(endpoint) as client:
+        assert await client.list_models(seconds=10) == []

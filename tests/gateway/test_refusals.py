@@ -20,7 +20,7 @@ from tests.fakegateway import (
 from tests.gateway.calling import KEY, Called, answered, called, request_to
 from threads.core.faults import Condition, Ending, KeyEffect
 from threads.gateway import transport
-from threads.gateway.client import close_clients
+from threads.gateway.clients import close_clients
 
 AT_ONCE = {"retry-after-ms": "1"}
 """Spares the tests the SDK's back-off."""

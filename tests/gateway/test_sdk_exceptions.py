@@ -13,7 +13,8 @@ from tests.gateway.calling import answered, request_to
 from threads.core.evidence import Evidence
 from threads.core.faults import Verdict, classify
 from threads.core.table import CODES
-from threads.gateway.client import chain_words, client_for, end_of
+from threads.gateway.client import chain_words, end_of
+from threads.gateway.clients import leased
 from threads.gateway.transport import Wire
 
 REQUEST = httpx2.Request("POST", "http://gateway.test/v1/chat/completions")
@@ -155,9 +156,11 @@ async def test_what_a_gateway_provokes_is_classified_through_the_client(
     gateway: FakeGateway, scripts: list[Script], kind: str, code: str
 ) -> None:
     gateway.play(*scripts)
-    client = client_for(request_to(gateway.base_url).endpoint)
 
-    with pytest.raises(OpenAIError) as raised:
+    with (
+        leased(request_to(gateway.base_url).endpoint) as client,
+        pytest.raises(OpenAIError) as raised,
+    ):
         await client._sdk.post("/chat/completions", body={}, cast_to=object)
     called = await answered(gateway, *scripts)
 
@@ -168,12 +171,16 @@ async def test_what_a_gateway_provokes_is_classified_through_the_client(
 
 async def test_a_read_timeout_inside_a_stream_is_a_stall(gateway: FakeGateway) -> None:
     """Ours never fires: the clocks are the guard's. If one did, it would be no cut."""
-    client = client_for(request_to(gateway.base_url).endpoint)
-    client._http.timeout = httpx2.Timeout(0.2)
-    client._sdk.timeout = httpx2.Timeout(0.2)
-
-    middle = await answered(gateway, Script(chunk(content="Half"), Stall()))
-    start = await answered(gateway, Script(Head(), Stall()))
+    called = []
+    for script in (
+        Script(chunk(content="Half"), Stall()),
+        Script(Head(), Stall()),
+    ):
+        with leased(request_to(gateway.base_url).endpoint) as client:
+            client._http.timeout = httpx2.Timeout(0.2)
+            client._sdk.timeout = httpx2.Timeout(0.2)
+            called.append(await answered(gateway, script))
+    middle, start = called
 
     assert middle.verdict.code == "stalled_mid_answer"
     assert middle.shown == "Half"

@@ -111,8 +111,9 @@ def test_a_withdrawal_after_which_nothing_came_is_undone_by_the_fold(
 ) -> None:
     round_ = claimed(thread)
     write_pages([page(round_, text(0, "seen by the person"))], beat=False)
-    write_pages([page(round_, generation=1)], beat=False)
-    write_pages([page(round_, generation=2)], beat=False)
+    for generation in (1, 2):
+        withdrawal = Row(JournalEntry.Part.WITHDRAWAL, generation, 5, "1.1")
+        write_pages([page(round_, withdrawal, generation=generation)], beat=False)
 
     ledger.finish_round(round_.pk, Outcome(sweep.WORKER_LOST))
 
@@ -139,7 +140,7 @@ def test_a_writer_takes_each_piece_once_and_a_new_generation_whole() -> None:
     live.reason("hm")
     second = writer.page()
     writer.collect()
-    live.restate("one ", provisional=True)
+    live.restate("one ")
     live.append("three")
     third = writer.page()
 

@@ -13,7 +13,7 @@ from tests.rounds.resubmitting import TRUNCATED, ended, verdict_of
 from tests.web.test_sending import HTMX
 from threads.core.faults import Verdict
 from threads.models import CallAttempt, Cell, LanguageModel, Thread, ToolRun
-from threads.rendering.details import attempts_of, tools_of
+from threads.rendering.details import account_of, tools_of
 from threads.rounds import ledger
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +36,7 @@ def attempt(cell: Cell, number: int = 1, call: int = 1, **fields: Any) -> None:
             "code": "truncated",
             "condition": "network",
             "stream_state": "partial",
-            "output_committed": True,
+            "characters": 1214,
             "first_data_ms": 400,
             "first_output_ms": 1234,
             **fields,
@@ -53,10 +53,12 @@ def attempt(cell: Cell, number: int = 1, call: int = 1, **fields: Any) -> None:
         ({"ending": "stopped"}, "It began to answer after 1.2 s. It was broken off after 1,214 characters."),
         ({"ending": "completed"}, "It began to answer after 1.2 s. It ended as it should, with 1,214 characters."),
         ({"ending": "length"}, "It began to answer after 1.2 s. It reached its output limit."),
-        ({"withdrawn_text": "y"}, "It began to answer after 1.2 s. The connection ended after 1 character. The 1 character was withdrawn."),
-        ({"output_committed": False, "first_output_ms": None}, "The gateway replied after 0.40 s. The connection ended before any text."),
-        ({"output_committed": False, "first_output_ms": None, "first_data_ms": None, "ending": "stalled"}, "No text ever came."),
-        ({"output_committed": False, "first_output_ms": None, "first_data_ms": None, "ending": "refused"}, "The gateway could not be reached."),
+        ({"characters": 1, "withdrawn_text": "y"}, "It began to answer after 1.2 s. The connection ended after 1 character. The 1 character was withdrawn."),
+        ({"characters": None}, "It began to answer after 1.2 s. Then the connection ended."),
+        ({"characters": None, "ending": "completed"}, "It began to answer after 1.2 s. It ended as it should."),
+        ({"characters": 0, "first_output_ms": None}, "The gateway replied after 0.40 s. The connection ended before any text."),
+        ({"characters": 0, "first_output_ms": None, "first_data_ms": None, "ending": "stalled"}, "No text ever came."),
+        ({"characters": 0, "first_output_ms": None, "first_data_ms": None, "ending": "refused"}, "The gateway could not be reached."),
         ({"ending": "refused", "condition": "account_key", "first_output_ms": None, "first_data_ms": None}, "The gateway refused the request."),
         ({"ending": "blocked", "first_output_ms": None, "first_data_ms": None, "wait_ms": 15_000, "transport_retries": 2}, "Waited 15.0 s first. The connection took 3 tries. The message was blocked."),
         ({"ending": "empty", "first_output_ms": None}, "The gateway replied after 0.40 s. It finished without any text."),
@@ -67,32 +69,26 @@ def test_an_attempt_is_told_in_a_line(
 ) -> None:
     attempt(broken, **fields)
 
-    (told,) = attempts_of(broken)
+    (told,) = account_of(broken).attempts
 
     assert (told.title, told.story) == ("Try 1", story)
 
 
-def test_a_withdrawn_attempt_and_the_one_after_it_are_counted_apart(
-    broken: Cell,
-) -> None:
-    attempt(broken, 2)
-    attempt(broken, 1, withdrawn_text="z" * 214)
+def test_every_attempt_of_every_call_is_counted_by_itself(broken: Cell) -> None:
+    attempt(broken, call=2, number=2, characters=1)
+    attempt(broken, call=2, characters=214, withdrawn_text="z" * 214)
+    attempt(broken, ending="completed", characters=7)
 
-    first, second = attempts_of(broken)
+    told = account_of(broken).attempts
 
-    assert "after 214 characters. The 214 characters were withdrawn." in first.story
-    assert "after 1,214 characters." in second.story
-
-
-def test_several_calls_are_numbered_and_their_text_is_not_guessed(broken: Cell) -> None:
-    attempt(broken, call=1, ending="completed")
-    attempt(broken, call=2)
-
-    first, second = attempts_of(broken)
-
-    assert (first.title, second.title) == ("Call 1, try 1", "Call 2, try 1")
-    assert first.story.endswith("It ended as it should.")
-    assert second.story.endswith("Then the connection ended.")
+    assert [each.title for each in told] == [
+        "Call 1, try 1",
+        "Call 2, try 1",
+        "Call 2, try 2",
+    ]
+    assert told[0].story.endswith("It ended as it should, with 7 characters.")
+    assert "after 214 characters. The 214 characters were withdrawn." in told[1].story
+    assert told[2].story.endswith("The connection ended after 1 character.")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +105,7 @@ def test_unknown_is_said_and_never_zero(
 ) -> None:
     attempt(broken, **fields)
 
-    facts = dict(attempts_of(broken)[0].facts)
+    facts = dict(account_of(broken).attempts[0].facts)
 
     assert facts["Tokens"] == tokens
     assert (facts["Model that answered"], facts["Provider"]) == ("unknown", "unknown")
@@ -120,7 +116,7 @@ def test_numbers_are_those_of_the_language(broken: Cell) -> None:
     attempt(broken)
 
     with translation.override("de"):
-        story = attempts_of(broken)[0].story
+        story = account_of(broken).attempts[0].story
 
     assert "1,2" in story
     assert "1.214" in story

@@ -154,3 +154,17 @@ def carries_output(event: StreamEvent) -> bool:
             return True
         case ReasoningDelta() | Finish() | ErrorReport() | Envelope():
             return False
+
+
+def is_withdrawable(event: StreamEvent) -> bool:
+    """Tell whether what an event brought can be unsaid (requirement D7).
+
+    An allow-list: whatever else may come one day forbids another attempt.
+    """
+    match event:
+        case TextDelta() | ReasoningDelta() | UsageReport():
+            return True
+        case Finish() | ErrorReport() | Envelope():
+            return True
+        case _:
+            return False

@@ -16,6 +16,7 @@ from threads.core.events import (
     TextDelta,
     ToolCallDelta,
     carries_output,
+    is_withdrawable,
 )
 from threads.core.faults import Arrival, Facts, finish_of
 
@@ -47,6 +48,7 @@ class Evidence:
         self.has_reasoning = False
         self.has_tool_calls = False
         self.has_output = False
+        self.is_withdrawable = True
         self.chunks = 0
         self.silent_updates = 0
 
@@ -75,6 +77,7 @@ class Evidence:
                 case _:
                     pass
             self.has_output = self.has_output or carries_output(event)
+            self.is_withdrawable = self.is_withdrawable and is_withdrawable(event)
         if not self.has_output:
             self.silent_updates += 1
 

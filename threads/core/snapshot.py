@@ -1,12 +1,15 @@
 """How far a cell's text stands, and how its pieces become one text.
 
 Inside a generation text only grows; a newer generation may shorten it
-(requirements E1, E2), so the greater position is the newer state. Pages, sockets
-and the terminal write all lay the journal's pieces together here.
+(requirements E1, E2), so the greater position is the newer state. Live cells,
+pages, sockets and the terminal write all follow what stands here: it is the one
+place that knows what a withdrawal takes away and when it is not applied.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -15,6 +18,107 @@ class Position:
 
     generation: int = 0
     length: int = 0
+
+
+class Part(StrEnum):
+    """What one entry of a journal holds."""
+
+    TEXT = "text"
+    REASONING = "reasoning"
+    WITHDRAWAL = "withdrawal"
+
+
+class Entry(Protocol):
+    """One entry of a cell's journal; offsets count characters.
+
+    A withdrawal begins a generation in which the first `offset` characters of the
+    text before it stay; its own text names the attempt, as "call.attempt" (E9).
+    """
+
+    @property
+    def part(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One generation of a cell's text.
+
+    `kept` counts the characters that a withdrawal left; None for a generation
+    that none began.
+    """
+
+    number: int = 0
+    text: str = ""
+    reasoning: str = ""
+    kept: int | None = None
+
+    @property
+    def is_bare(self) -> bool:
+        """A withdrawal after which nothing came that could be read."""
+        return self.kept is not None and not self.text[self.kept :].strip()
+
+
+def last_read(generations: Sequence[Generation]) -> Generation:
+    """Return what stands at the end, of generations in their order (E8, X2).
+
+    A trailing run of withdrawals is not applied: the last text that was read
+    stands again, in a generation newer than all. Where they took no text away, the
+    last thoughts stand.
+    """
+    newest = generations[-1]
+    stands = next((each for each in reversed(generations) if not each.is_bare), newest)
+    if stands is newest:
+        return newest
+    reasoning = stands.reasoning
+    if stands.text == newest.text:
+        told = (each.reasoning for each in reversed(generations) if each.reasoning)
+        reasoning = next(told, "")
+        if reasoning == newest.reasoning:
+            return newest
+    return Generation(newest.number + 1, stands.text, reasoning)
+
+
+def generations_of(
+    entries: Iterable[Entry], before: Generation | None = None
+) -> list[Generation]:
+    """Lay a journal's entries together: its generations in order, at least one.
+
+    `before` is what was folded already. A generation is read by itself, apart
+    from what a withdrawal left of the one before it.
+    """
+    by_number: dict[int, list[Entry]] = {}
+    for entry in entries:
+        by_number.setdefault(entry.generation, []).append(entry)
+    found = [before or Generation()]
+    for number in sorted(by_number):
+        rows = by_number[number]
+        if number == found[-1].number:
+            latest = found.pop()
+            text, reasoning, kept = latest.text, latest.reasoning, latest.kept
+        else:
+            text = reasoning = ""
+            mark = next((row for row in rows if row.part == Part.WITHDRAWAL), None)
+            kept = None if mark is None else mark.offset
+            text = found[-1].text[: kept or 0]
+        found.append(
+            Generation(
+                number,
+                laid_end_to_end(_pieces(rows, Part.TEXT), text),
+                laid_end_to_end(_pieces(rows, Part.REASONING), reasoning),
+                kept,
+            )
+        )
+    return found
+
+
+def _pieces(rows: Iterable[Entry], part: Part) -> list[tuple[int, str]]:
+    return [(row.offset, row.text) for row in rows if row.part == part]
 
 
 def laid_end_to_end(pieces: Iterable[tuple[int, str]], before: str = "") -> str:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from threads.core.answer import Accumulator
-from threads.core.events import Finish, StreamEvent, Usage
+from threads.core.estimate import tokens_in, tokens_of_messages
+from threads.core.events import Finish, StreamEvent, Usage, UsageSource
 from threads.core.evidence import Evidence, StreamEnd
-from threads.core.faults import Ending, Facts, KeyEffect, Verdict, classify
+from threads.core.faults import Arrival, Ending, Facts, KeyEffect, Verdict, classify
+from threads.core.retry import Action, Attempted, Decision, Reason
 from threads.gateway.client import Endpoint
 from threads.gateway.transport import Wire
 
@@ -54,6 +56,7 @@ class AttemptRecord:
     transient: bool
     key_effect: str
     retry_decision: str
+    retry_reason: str
     provider_reason: str
     request_id: str
     stream_state: str
@@ -64,6 +67,7 @@ class AttemptRecord:
     finish_reason: str
     native_finish_reason: str
     silent_updates: int
+    characters: int
     withdrawn_text: str
     transport_retries: int
     started_at: datetime
@@ -78,11 +82,20 @@ class AttemptRecord:
 
 
 class Attempt:
-    """The state of one attempt while it runs. Times are monotonic."""
+    """The state of one attempt while it runs. Times are monotonic.
 
-    def __init__(self, request: CallRequest, number: int) -> None:
+    `waited_seconds` passed before it; `end` says how its transport ended, once it
+    has, and `decision` what follows it.
+    """
+
+    def __init__(
+        self, request: CallRequest, number: int, *, waited_seconds: float = 0.0
+    ) -> None:
         self.request = request
         self.number = number
+        self.end = StreamEnd(Arrival.ENDED)
+        self.decision = Decision(Action.NONE, Reason.STOPPED)
+        self._waited_seconds = waited_seconds
         self.wire = Wire()
         self.evidence = Evidence()
         self.answer = Accumulator()
@@ -108,12 +121,29 @@ class Attempt:
         if self._first_output_ms is None and self.evidence.has_output:
             self._first_output_ms = now
 
-    def judge(self, end: StreamEnd) -> Verdict:
+    def judge(self) -> Verdict:
         """Classify the end; keys are taken out of what the provider said."""
         self.evidence.done = self.evidence.done or self.wire.observed.done
-        self._facts = self.evidence.facts(end, secrets=(self.request.endpoint.api_key,))
+        self._facts = self.evidence.facts(
+            self.end, secrets=(self.request.endpoint.api_key,)
+        )
         self.verdict = classify(self._facts)
         return self.verdict
+
+    def facts_for_retry(self, elapsed_seconds: float) -> Attempted:
+        """What the decision about another attempt is made from; judge first.
+
+        White space alone is no text that anybody read.
+        """
+        if self.verdict is None:
+            raise RuntimeError("the attempt has not been judged")
+        return Attempted(
+            number=self.number,
+            verdict=self.verdict,
+            is_withdrawable=self.evidence.is_withdrawable,
+            has_text=self.evidence.has_text,
+            elapsed_seconds=elapsed_seconds,
+        )
 
     @property
     def finish(self) -> Finish | None:
@@ -122,8 +152,17 @@ class Attempt:
 
     @property
     def usage(self) -> Usage:
-        """The provider's count, or unknown."""
-        return self.answer.usage
+        """The provider's count; estimated where a cut pre-empted it (G2), or unknown."""
+        usage = self.answer.usage
+        is_cut = self.verdict is not None and self.verdict.ending in _CUT
+        came = self.answer.text_length + self.answer.reasoning_length
+        if usage.source is not UsageSource.UNKNOWN or not is_cut or not came:
+            return usage
+        return Usage(
+            tokens_of_messages(self.request.messages),
+            tokens_in(self.answer.text) + tokens_in(self.answer.reasoning),
+            UsageSource.ESTIMATED,
+        )
 
     def record(self, *, stopped: bool = False) -> AttemptRecord:
         """The row as things stand; `stopped` when the person ended it."""
@@ -149,7 +188,8 @@ class Attempt:
             key_effect=KeyEffect.NONE.value
             if stopped or verdict is None
             else verdict.key_effect.value,
-            retry_decision="transport" if self.wire.tries > 1 else "none",
+            retry_decision=self._retry_decision(),
+            retry_reason=self.decision.reason.value if self.decision.reason else "",
             provider_reason="" if verdict is None else verdict.provider_reason,
             request_id=self.wire.request_id,
             stream_state=self._stream_state(completed),
@@ -160,18 +200,27 @@ class Attempt:
             finish_reason=self.finish.reason if self.finish else "",
             native_finish_reason=(self.finish.native or "") if self.finish else "",
             silent_updates=self.evidence.silent_updates,
-            withdrawn_text="",
+            characters=self.answer.text_length,
+            withdrawn_text=self.answer.text
+            if self.decision.action is Action.REGENERATE
+            else "",
             transport_retries=max(0, self.wire.tries - 1),
             started_at=self._started_at,
             first_data_ms=self._first_data_ms,
             first_output_ms=self._first_output_ms,
             last_update_ms=self._last_update_ms,
             duration_ms=self._elapsed_ms(),
-            wait_ms=0,
+            wait_ms=round(self._waited_seconds * 1000),
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             usage_source=usage.source.value,
         )
+
+    def _retry_decision(self) -> str:
+        """Name what followed: another attempt, or else the SDK's own tries (D16)."""
+        if self.decision.action is Action.NONE and self.wire.tries > 1:
+            return "transport"
+        return self.decision.action.value
 
     def _stream_state(self, completed: bool) -> str:
         if completed:
@@ -187,6 +236,7 @@ class Attempt:
         return int((time.monotonic() - self._start) * 1000)
 
 
+_CUT = frozenset({Ending.STALLED, Ending.TRUNCATED, Ending.FAULTED})
 _COMPLETE = frozenset({Ending.COMPLETED, Ending.LENGTH, Ending.CONTENT_FILTER})
 
 

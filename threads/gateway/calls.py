@@ -1,15 +1,20 @@
-"""Runs one call: sends it, yields what comes, reports every attempt.
+"""Runs one call: sends it, yields what comes, tries again where that is safe.
 
 A provider's fault is never an exception here: the last item says how the call
 ended. Nothing here can reach a tool.
 """
 
+import asyncio
+import itertools
 import logging
+import random
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from threads.core.events import (
     AttemptStarted,
+    Envelope,
     ReasoningDelta,
     StreamEvent,
     TextDelta,
@@ -17,11 +22,14 @@ from threads.core.events import (
     ToolCallBegan,
     ToolCallDelta,
     Usage,
+    Withdrawn,
 )
 from threads.core.evidence import StreamEnd
 from threads.core.faults import WHOLE, Arrival, Ending, Verdict
+from threads.core.retry import ONCE, Action, Policy, RetryWait, decide
 from threads.gateway.attempt import Attempt, AttemptRecord, CallRequest
-from threads.gateway.client import client_for
+from threads.gateway.clients import leased, retire
+from threads.gateway.delivery import CallObserver, Delivery, Shown
 from threads.gateway.guard import CallBounds, GuardedStream
 
 __all__ = [
@@ -37,6 +45,9 @@ logger = logging.getLogger(__name__)
 
 ERROR_SEEN = StreamEnd(Arrival.ENDED)
 """We stop reading at an error; what it says is in the evidence."""
+
+BROKEN = frozenset({Ending.STALLED, Ending.TRUNCATED})
+"""Endings after which the connections that lie in the pool are not trusted (A19)."""
 
 MARKERS = {
     Ending.STALLED: "PROVIDER_STREAM_STALLED",
@@ -67,65 +78,110 @@ class CallEnded:
 
 CallEvent = (
     AttemptStarted
+    | Envelope
     | TextDelta
     | ReasoningDelta
     | ToolCallBegan
+    | Withdrawn
+    | RetryWait
     | AttemptRecord
     | CallEnded
 )
 
 
-class CallObserver:
-    """Lets the caller write the row of an attempt that it cancelled."""
-
-    def __init__(self) -> None:
-        self.attempt: Attempt | None = None
-
-    def record(self) -> AttemptRecord | None:
-        """The attempt in flight as a stopped one; None when nothing was sent."""
-        return self.attempt.record(stopped=True) if self.attempt else None
-
-
 async def run_call(
-    request: CallRequest, *, bounds: CallBounds, observer: CallObserver | None = None
+    request: CallRequest,
+    *,
+    bounds: CallBounds,
+    retry: Policy = ONCE,
+    observer: CallObserver | None = None,
 ) -> AsyncGenerator[CallEvent, None]:
     """Yield the events of one call and last a `CallEnded`.
 
-    Consume it with `contextlib.aclosing`: leaving it closes the connection.
+    A call that produced nothing is sent again, and one that was cut after only
+    text as well, its text withdrawn first; `threads.core.retry` decides and this
+    obeys (requirements D2, D7). Every attempt sends the same bytes (D9).
+
+    Consume it with `contextlib.aclosing`: leaving it closes the connection and
+    ends a wait at once (D21).
     """
-    attempt = Attempt(request, 1)
-    if observer is not None:
+    observer = observer or CallObserver()
+    now = asyncio.get_running_loop().time
+    began_at, waited_seconds = now(), 0.0
+    for number in itertools.count(1):
+        attempt = Attempt(request, number, waited_seconds=waited_seconds)
         observer.attempt = attempt
-    yield AttemptStarted(request.call, attempt.number)
-    guard = GuardedStream(
-        client_for(request.endpoint), wire=attempt.wire, bounds=bounds
-    )
+        delivery = Delivery(observer, is_buffered=retry.is_buffered)
+        yield AttemptStarted(request.call, number)
+        with leased(request.endpoint) as client:
+            guard = GuardedStream(client, wire=attempt.wire, bounds=bounds)
+            async with aclosing(_read(attempt, guard, delivery)) as events:
+                async for event in events:
+                    yield event
+            verdict = attempt.judge()
+            if verdict.ending in BROKEN:
+                retire(client)
+        attempt.decision = decide(
+            attempt.facts_for_retry(now() - began_at),
+            retry,
+            roll=random.uniform(-1, 1),  # noqa: S311 - no secret
+        )
+        again = attempt.decision.action is not Action.NONE
+        if again and delivery.has_shown:
+            yield Withdrawn(request.call, number)
+        if not again:
+            for event in delivery.rest(attempt.model_served):
+                yield event
+        record = attempt.record()
+        observer.attempt = None
+        _log(record)
+        yield record
+        if not again:
+            yield _ended(attempt, verdict, record)
+            return
+        _log_retry(record, retry, attempt.decision.wait_seconds)
+        yield RetryWait(
+            request.call,
+            number + 1,
+            retry.retries + 1,
+            attempt.decision.wait_seconds,
+            fault=verdict,
+            withdrew=attempt.decision.action is Action.REGENERATE,
+        )
+        slept_from = now()
+        await asyncio.sleep(attempt.decision.wait_seconds)
+        waited_seconds = now() - slept_from
+
+
+async def _read(
+    attempt: Attempt, guard: GuardedStream, delivery: Delivery
+) -> AsyncGenerator[CallEvent, None]:
+    """Send the request and read its stream to the end, which the attempt gets."""
     try:
-        end = await guard.open(request.body())
+        end = await guard.open(attempt.request.body())
         while end is None:
             chunk = await guard.next(is_settled=attempt.evidence.is_settled)
             if isinstance(chunk, StreamEnd):
                 end, chunk = chunk, guard.flush()
-            for event in _shown(attempt, chunk):
-                yield event
+            for event in _shown(attempt, guard, chunk):
+                for each in delivery.take(event):
+                    yield each
             if attempt.evidence.error is not None and end is None:
                 end = ERROR_SEEN
-                for event in _shown(attempt, guard.flush()):
-                    yield event
+                for event in _shown(attempt, guard, guard.flush()):
+                    for each in delivery.take(event):
+                        yield each
+        attempt.end = end
     finally:
         attempt.model_served, attempt.provider = guard.model_served, guard.provider
         await guard.close()
-    verdict = attempt.judge(end)
-    record = attempt.record()
-    _log(record)
-    if observer is not None:
-        observer.attempt = None
-    yield record
-    yield CallEnded(
+
+
+def _ended(attempt: Attempt, verdict: Verdict, record: AttemptRecord) -> CallEnded:
+    is_whole = verdict.ending in WHOLE
+    return CallEnded(
         verdict=verdict,
-        tool_calls=attempt.answer.tool_calls.finish()
-        if verdict.ending in WHOLE
-        else (),
+        tool_calls=attempt.answer.tool_calls.finish() if is_whole else (),
         text=attempt.answer.text,
         reasoning=attempt.answer.reasoning,
         usage=attempt.usage,
@@ -136,13 +192,16 @@ async def run_call(
 
 
 def _shown(
-    attempt: Attempt, events: list[StreamEvent]
-) -> Iterator[TextDelta | ReasoningDelta | ToolCallBegan]:
+    attempt: Attempt, guard: GuardedStream, events: list[StreamEvent]
+) -> Iterator[Envelope | Shown | ToolCallBegan]:
     """Feed one chunk to the attempt and give what is to be shown of it."""
     if not events:
         return
-    began = attempt.evidence.has_tool_calls
+    evidence = attempt.evidence
+    began, had_output = evidence.has_tool_calls, evidence.has_output
     attempt.feed(events)
+    if evidence.has_output and not had_output:
+        yield Envelope(guard.model_served)
     for event in events:
         match event:
             case TextDelta() | ReasoningDelta() if event.text:
@@ -170,4 +229,24 @@ def _log(record: AttemptRecord) -> None:
         record.request_id or "-",
         record.chunks_received,
         "given" if record.provider_reason else "not given",
+    )
+
+
+RETRY = "[ProviderRetry] RETRY %d/%d in %.1f s after %d chars of text (%s)"
+REGENERATE = (
+    "[ProviderRetry] REGENERATE %d/%d in %.1f s"
+    " after %d chars of text and no tool call (%s)"
+)
+
+
+def _log_retry(record: AttemptRecord, retry: Policy, wait_seconds: float) -> None:
+    """One content-free warning for each attempt that another one follows (D2, D7)."""
+    marker = REGENERATE if record.retry_decision == Action.REGENERATE else RETRY
+    logger.warning(
+        marker,
+        record.attempt,
+        retry.retries,
+        wait_seconds,
+        record.characters,
+        record.code,
     )

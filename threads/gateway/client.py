@@ -13,7 +13,6 @@ Facts that this module leans on, each pinned by tests/gateway/test_sdk_*facts.py
 import asyncio
 import json
 import re
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -274,22 +273,3 @@ def _refused_body(error: APIStatusError) -> object:
     if text.count("\N{REPLACEMENT CHARACTER}") > 1 + len(text) // 4:
         return None  # bytes of something else, not words
     return decoded(text)
-
-
-_clients: weakref.WeakKeyDictionary[
-    asyncio.AbstractEventLoop, dict[Endpoint, GatewayClient]
-] = weakref.WeakKeyDictionary()
-
-
-def client_for(endpoint: Endpoint) -> GatewayClient:
-    """Return this loop's client for an endpoint; building one costs 17 ms."""
-    clients = _clients.setdefault(asyncio.get_running_loop(), {})
-    if endpoint not in clients:
-        clients[endpoint] = GatewayClient(endpoint)
-    return clients[endpoint]
-
-
-async def close_clients() -> None:
-    """Close the clients of the running loop."""
-    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
-        await client.aclose()

@@ -1,7 +1,13 @@
 """What an operator sets up: gateways, models, agents and sentences."""
 
+from decimal import Decimal
+
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+MILLION = Decimal(1_000_000)
+"""Prices are those of so many tokens."""
 
 
 class Gateway(models.Model):
@@ -44,6 +50,23 @@ class LanguageModel(models.Model):
     context_window = models.PositiveIntegerField(
         _("context window, tokens"), null=True, blank=True
     )
+    # Empty is unknown, and then so is every cost; what is free says 0 (G3).
+    input_price = models.DecimalField(
+        _("price of a million tokens read, USD"),
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+    )
+    output_price = models.DecimalField(
+        _("price of a million tokens written, USD"),
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+    )
 
     class Meta:
         verbose_name = _("model")
@@ -61,6 +84,25 @@ class LanguageModel(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.wire_id}"
+
+    @property
+    def has_price(self) -> bool:
+        """Whether it is known what this model costs."""
+        return self.input_price is not None and self.output_price is not None
+
+    def cost_of(
+        self, input_tokens: int | None, output_tokens: int | None
+    ) -> Decimal | None:
+        """Return what so many tokens cost, in USD; None where any part is unknown.
+
+        Money is never estimated (requirement G3): the counts are the provider's own.
+        """
+        if self.input_price is None or self.output_price is None:
+            return None
+        if input_tokens is None or output_tokens is None:
+            return None
+        read = input_tokens * self.input_price
+        return (read + output_tokens * self.output_price) / MILLION
 
 
 class Agent(models.Model):

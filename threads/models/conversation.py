@@ -165,6 +165,8 @@ class Round(models.Model):
     model_served = models.CharField(max_length=200, blank=True)
     locale = models.CharField(max_length=20)
     attended = models.BooleanField(default=True)
+    # Nothing is shown before it is whole (requirement D19).
+    is_buffered = models.BooleanField(default=False)
     # One click, one round: the page sends a key of its own making.
     submission_key = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
     resubmitted_from = models.ForeignKey("self", models.SET_NULL, null=True, blank=True)
@@ -223,6 +225,7 @@ class JournalEntry(models.Model):
     class Part(models.TextChoices):
         TEXT = "text", _("text")
         REASONING = "reasoning", _("reasoning")
+        WITHDRAWAL = "withdrawal", _("withdrawal")
 
     cell = models.ForeignKey(Cell, models.CASCADE, related_name="journal")
     part = models.CharField(max_length=10, choices=Part, default=Part.TEXT)

@@ -39,7 +39,9 @@ class CallAttempt(models.Model):
         choices=[(effect.value, effect.value) for effect in KeyEffect],
         default=KeyEffect.NONE.value,
     )
+    # What followed the attempt, and if nothing did, why (requirement D16).
     retry_decision = models.CharField(max_length=20, default="none")
+    retry_reason = models.CharField(max_length=30, blank=True)
     provider_reason = models.CharField(max_length=400, blank=True)
 
     request_id = models.CharField(max_length=200, blank=True)
@@ -51,6 +53,8 @@ class CallAttempt(models.Model):
     finish_reason = models.CharField(max_length=100, blank=True)
     native_finish_reason = models.CharField(max_length=100, blank=True)
     silent_updates = models.PositiveIntegerField(default=0)
+    # Of text that came, be it withdrawn later.
+    characters = models.PositiveIntegerField(null=True, blank=True)
     withdrawn_text = models.TextField(blank=True)
     transport_retries = models.PositiveIntegerField(default=0)
 
@@ -68,7 +72,8 @@ class CallAttempt(models.Model):
         choices=[(s.value, s.value) for s in UsageSource],
         default=UsageSource.UNKNOWN.value,
     )
-    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    # USD; fine enough for one token at a price of millionths a million.
+    cost = models.DecimalField(max_digits=22, decimal_places=12, null=True, blank=True)
 
     class Meta:
         verbose_name = _("attempt")

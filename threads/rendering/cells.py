@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.template.loader import render_to_string
 
-from threads.core.snapshot import laid_end_to_end
+from threads.core.snapshot import Generation, generations_of
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rendering.code import language_name
 from threads.rendering.stream import MarkdownStream, render_text
@@ -39,8 +39,8 @@ class CellView:
 def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:
     """Show a cell from its row and, while it is streaming, its journal.
 
-    Of the journal the newest generation counts. A missing entry ends the text:
-    what comes after a gap is shown when the gap is filled.
+    The newest generation counts: what was withdrawn is not shown. A missing entry
+    ends the text: what comes after a gap is shown when the gap is filled.
     """
     if cell.status != Cell.Status.STREAMING:
         return CellView(
@@ -50,20 +50,10 @@ def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:
             reasoning=cell.reasoning,
             reasoning_offset=len(cell.reasoning),
         )
-    rows = list(entries)
-    generation = max([cell.text_generation, *(row.generation for row in rows)])
-    folded = generation == cell.text_generation
-    texts, thoughts = (
-        [
-            (row.offset, row.text)
-            for row in rows
-            if row.generation == generation and row.part == part
-        ]
-        for part in (JournalEntry.Part.TEXT, JournalEntry.Part.REASONING)
-    )
-    text = laid_end_to_end(texts, cell.text if folded else "")
-    reasoning = laid_end_to_end(thoughts, cell.reasoning if folded else "")
-    return streaming_view(generation, text, reasoning)
+    before = Generation(0, cell.text, cell.reasoning)
+    newest = generations_of(entries, before)[-1]
+    generation = max(newest.number, cell.text_generation)
+    return streaming_view(generation, newest.text, newest.reasoning)
 
 
 def streaming_view(generation: int, text: str, reasoning: str) -> CellView:

@@ -5,14 +5,15 @@ ended. It knows nothing of Stop and of the cap: the runner cancels it.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+import logging
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from threads.conf import Bounds
 from threads.core.events import (
     AttemptStarted,
+    Envelope,
     ReasoningDelta,
     TextDelta,
     ToolCall,
@@ -20,11 +21,11 @@ from threads.core.events import (
     Withdrawn,
 )
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
+from threads.core.retry import Policy, RetryWait
 from threads.gateway.calls import (
     AttemptRecord,
     CallBounds,
     CallEnded,
-    CallEvent,
     CallObserver,
     CallRequest,
     run_call,
@@ -37,6 +38,9 @@ from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.live import Activity, LiveCell
 from threads.rounds.loops import in_database
+from threads.rounds.notes import NARRATED_SECONDS
+
+logger = logging.getLogger(__name__)
 
 MAX_CALLS = 8
 MOST_AT_ONCE = 32
@@ -44,6 +48,9 @@ MOST_AT_ONCE = 32
 PRACTICE_SECONDS = 8.0
 """A practice model that falls silent does so on purpose: nobody should have to
 wait minutes to see what a stall looks like (design section 8)."""
+
+PRACTICE_WAIT_SECONDS = 2.0
+"""Nor to see it tried again."""
 
 TOO_MANY_CALLS = Verdict(
     code="tool_rounds_exceeded",
@@ -64,11 +71,8 @@ class Progress:
     has_answered: bool = False
     is_reasoning: bool = False
     tool: str = ""
-
-    def note(self, record: AttemptRecord) -> None:
-        """Keep what the cell shows of its last attempt."""
-        self.model_served = record.model_served or self.model_served
-        self.request_id = record.request_id
+    # How the last attempt ended, while the next one is waited for.
+    fault: Verdict | None = None
 
     @property
     def reasoning_ms(self) -> int | None:
@@ -78,6 +82,19 @@ class Progress:
         return int(
             ((self.reasoning_ended or monotonic()) - self.reasoning_began) * 1000
         )
+
+
+def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
+    """Return how the calls of a round are tried again: the settings, and the agent's
+    own cut policy (requirements D2, X1)."""
+    most = PRACTICE_WAIT_SECONDS if brief.is_practice else float("inf")
+    return Policy(
+        retries=bounds.call_retries,
+        waits=tuple(min(wait, most) for wait in bounds.retry_waits),
+        window_seconds=bounds.retry_window_seconds,
+        keeps_cut=brief.keeps_cut,
+        is_buffered=brief.is_buffered,
+    )
 
 
 class Answering:
@@ -102,11 +119,9 @@ class Answering:
             first_data_seconds=min(bounds.first_data_seconds, patience),
             idle_seconds=min(bounds.idle_seconds, patience),
         )
+        self._retry = retry_policy(brief, bounds)
         self._messages: list[Message] = list(brief.messages)
-        # Where the attempt's own text begins, and what a withdrawal took away.
-        self._base = 0
-        self._has_text = False
-        self._withdrawn = ""
+        self._served_before = ""
 
     async def answer(self) -> Verdict:
         """Call until an answer stands or something is wrong; says which."""
@@ -122,14 +137,7 @@ class Answering:
             self._messages += await self._run_tools(call, ended.tool_calls)
         return TOO_MANY_CALLS
 
-    def reinstate(self) -> None:
-        """Let the withdrawn text stand again where nothing took its place (X2)."""
-        if self._withdrawn and not self._has_text:
-            self._live.restate(self._live.text + self._withdrawn)
-            self._withdrawn = ""
-
     async def _call(self, call: int) -> CallEnded:
-        self._base, self._has_text, self._withdrawn = self._live.length, False, ""
         self._set_activity(Activity("model"))
         self.progress.has_answered = self.progress.is_reasoning = False
         request = CallRequest(
@@ -139,8 +147,8 @@ class Answering:
             tools=tools.offers() if self._brief.is_practice else [],
             call=call,
         )
-        events: AsyncGenerator[CallEvent | Withdrawn, None] = run_call(
-            request, bounds=self._bounds, observer=self.observer
+        events = run_call(
+            request, bounds=self._bounds, retry=self._retry, observer=self.observer
         )
         read = 0
         async with aclosing(events):
@@ -152,57 +160,101 @@ class Answering:
                     await asyncio.sleep(0)
                 match event:
                     case TextDelta(text=text):
-                        self._add(text)
+                        self.add(text)
                     case ReasoningDelta(text=text):
                         self._reason(text)
-                    case AttemptStarted(attempt=attempt):
-                        self._attempt_started(attempt)
-                    case Withdrawn(attempt=attempt):
-                        self._withdraw(attempt)
                     case AttemptRecord():
                         await self._record(event)
-                    case ToolCallBegan():
-                        self.progress.has_answered = True
                     case CallEnded():
-                        self.reinstate()
                         return event
+                    case _:
+                        self._note(event)
         raise RuntimeError("the call ended without saying how")
 
-    def _add(self, text: str) -> None:
-        if not self._has_text:
-            self._has_text = self.progress.has_answered = True
+    def _note(
+        self, event: AttemptStarted | Envelope | Withdrawn | RetryWait | ToolCallBegan
+    ) -> None:
+        """Take what comes once an attempt, or not at all."""
+        match event:
+            case Envelope(model=model):
+                self.progress.model_served = model or self._served_before
+            case AttemptStarted():
+                self._begin_attempt(event)
+            case Withdrawn():
+                self._withdraw(event)
+            case RetryWait():
+                self._wait(event)
+            case ToolCallBegan():
+                self.progress.has_answered = True
+
+    def _begin_attempt(self, event: AttemptStarted) -> None:
+        self._live.begin_attempt(event.call, event.attempt)
+        self._served_before = self.progress.model_served
+        self.progress.fault = None
+        activity = self._live.activity
+        if activity.until:
+            # The wait is over; what it was for is said until something comes.
+            self._set_activity(replace(activity, until=0.0))
+
+    def add(self, text: str) -> None:
+        """Show a piece of the answer."""
+        mark = self._live.mark
+        if self._live.length == mark.length:
+            self.progress.has_answered = True
             if self.progress.reasoning_ended is None:
                 self.progress.reasoning_ended = monotonic()
             self._set_activity(Activity("model"))
-            if self._base:
+            if mark.length:
                 # The text of successive calls reads as paragraphs.
                 text = "\n\n" + text
         self._live.append(text)
 
     def _reason(self, text: str) -> None:
-        self.progress.is_reasoning = True
+        if not self.progress.is_reasoning:
+            self.progress.is_reasoning = True
+            self._set_activity(Activity("model"))
         if self.progress.reasoning_began is None:
             self.progress.reasoning_began = monotonic()
         self._live.reason(text)
 
-    def _attempt_started(self, attempt: int) -> None:
-        if attempt > 1:
-            kind = "regenerate" if self._withdrawn else "reissue"
-            self._set_activity(Activity(kind, attempt=attempt))
-
-    def _withdraw(self, attempt: int) -> None:
+    def _withdraw(self, event: Withdrawn) -> None:
         """Take this attempt's text back, at once (requirements D10, E3)."""
-        if not self._has_text:
+        self._writer.collect()
+        if not self._live.withdraw(event.call, event.attempt):
             return
         self._writer.collect()
-        text = self._live.text
-        self._withdrawn, self._has_text = text[self._base :], False
-        self._live.restate(text[: self._base], provisional=True)
-        self._live.activity = Activity("regenerate", monotonic(), attempt=attempt + 1)
+        progress = self.progress
+        progress.model_served = self._served_before
+        progress.has_answered = progress.is_reasoning = False
+        if not self._live.reasoning_length:
+            progress.reasoning_began = progress.reasoning_ended = None
         hub().publish(self._live)
 
+    def _wait(self, event: RetryWait) -> None:
+        """Say what is waited for, where that is long enough to wonder (B14)."""
+        now = monotonic()
+        self.progress.fault = event.fault
+        kind = "regenerate" if event.withdrew else "reissue"
+        if event.withdrew:
+            logger.warning(
+                "[ThreadExec] REGENERATE: round=%s call=%d attempt=%d generation=%d",
+                self._brief.place.round_id,
+                event.call,
+                event.attempt,
+                self._live.generation,
+            )
+        if event.withdrew or event.seconds > NARRATED_SECONDS:
+            self._set_activity(
+                Activity(
+                    kind,
+                    attempt=event.attempt,
+                    total=event.total,
+                    until=now + event.seconds,
+                )
+            )
+
     async def _record(self, record: AttemptRecord) -> None:
-        self.progress.note(record)
+        self.progress.request_id = record.request_id
         await in_database(
             ledger.record_attempt,
             self._brief.place.round_id,

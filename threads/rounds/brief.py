@@ -8,7 +8,7 @@ from threads.core.faults import Condition, Ending, Verdict
 from threads.core.table import ERRORS
 from threads.endpoints import ENVIRONMENT, default_gateway, endpoint_of, offered_models
 from threads.gateway.client import Endpoint
-from threads.models import Cell, Gateway, Round
+from threads.models import Agent, Cell, Gateway, Round
 from threads.rounds import keyhealth, ledger
 from threads.rounds.broadcast import Place
 from threads.rounds.keyhealth import Key
@@ -43,6 +43,8 @@ class Brief:
     model: str
     messages: list[Message]
     is_practice: bool
+    keeps_cut: bool
+    is_buffered: bool
     endpoint: Endpoint | None
     key: Key | None
     problem: Verdict | None
@@ -86,6 +88,9 @@ def read(round_id: int) -> Brief:
         model=_wire_id(round_),
         messages=messages,
         is_practice=gateway is not None and gateway.is_practice,
+        keeps_cut=round_.agent is not None
+        and round_.agent.cut_policy == Agent.CutPolicy.KEEP,
+        is_buffered=round_.is_buffered,
         endpoint=endpoint,
         key=key,
         problem=problem,

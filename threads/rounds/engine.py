@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from threads.core.snapshot import Position
-from threads.gateway.client import close_clients
+from threads.gateway.clients import close_clients
 from threads.rounds import broadcast, ledger, sweep
 from threads.rounds.loops import PerLoop, close_database, in_database, start_task
 from threads.rounds.runner import Run

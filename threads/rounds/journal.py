@@ -16,6 +16,7 @@ from time import monotonic
 from django.db import DatabaseError, IntegrityError, InterfaceError, transaction
 from django.utils import timezone
 
+from threads.core.snapshot import Part
 from threads.models import Cell, JournalEntry, Round
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import PerLoop, in_database, start_task
@@ -30,7 +31,7 @@ HEARTBEAT_SECONDS = 5.0
 # While the database does not take anything, it is asked less often.
 BACKOFF_SECONDS = 2.0
 
-TEXT, REASONING = JournalEntry.Part.TEXT, JournalEntry.Part.REASONING
+TEXT, REASONING, WITHDRAWAL = Part.TEXT, Part.REASONING, Part.WITHDRAWAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +87,19 @@ class Writer:
         self._reasoning_offset = 0
 
     def collect(self) -> None:
-        """Take over what the cell has gathered; call before it is restated."""
+        """Take over what the cell has gathered; call before a generation begins."""
         live = self.live
-        if live.generation != self._generation and not live.is_provisional:
+        if live.generation == self._generation:
+            self._take_text("".join(live.parts[self._parts :]))
+        elif live.withdrawal is not None:
+            mark = live.withdrawal
+            self._generation, self._offset = live.generation, mark.length
+            self._rows.append(Row(WITHDRAWAL, live.generation, mark.length, mark.name))
+            self._take_text("".join(live.parts[mark.parts :]))
+        else:
             # A restated text is recorded whole, even where it is empty.
             self._generation, self._offset = live.generation, 0
             self._take_text(live.text, even_empty=True)
-        elif live.generation == self._generation:
-            self._take_text("".join(live.parts[self._parts :]))
         if live.generation != self._reasoning_generation:
             # A generation is read by itself, so it repeats the reasoning.
             self._reasoning_generation = live.generation

@@ -6,13 +6,16 @@ writers one wins. Plain functions: a loop runs them through `loops.in_database`.
 
 import logging
 from dataclasses import asdict
+from decimal import Decimal
 from enum import Enum
 
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from threads.core.events import UsageSource
+from threads.core.substitution import is_substitute
 from threads.gateway.calls import AttemptRecord
-from threads.models import CallAttempt, Round, ToolRun
+from threads.models import CallAttempt, LanguageModel, Round, ToolRun
 from threads.rounds import keyhealth
 from threads.rounds.broadcast import Place
 from threads.rounds.ending import STOPPED, Outcome, finish_round
@@ -91,17 +94,39 @@ def record_attempt(
 ) -> None:
     """Write one attempt's row, and with it what it says of the key that was used.
 
-    A second record of the same attempt is dropped, and so is one of a round that
+    What the attempt cost is written here once, at the prices of this moment. A second record of the same attempt is dropped, and so is one of a round that
     has been deleted meanwhile.
     """
     with transaction.atomic():
         if Round.objects.select_for_update().filter(pk=round_id).exists():
             CallAttempt.objects.bulk_create(
-                [CallAttempt(round_id=round_id, **columns(record))],
+                [
+                    CallAttempt(
+                        round_id=round_id,
+                        cost=_cost(round_id, record),
+                        **columns(record),
+                    )
+                ],
                 ignore_conflicts=True,
             )
         if key is not None:
             keyhealth.note(key, record)
+
+
+def _cost(round_id: int, record: AttemptRecord) -> Decimal | None:
+    """What an attempt cost in USD; None where that is not known (requirement G3).
+
+    Only the provider's own count is priced, and only where the model that was
+    asked answered: what another one costs is not known.
+    """
+    if record.usage_source != UsageSource.PROVIDER:
+        return None
+    if is_substitute(record.model_requested, record.model_served):
+        return None
+    model = LanguageModel.objects.filter(rounds=round_id).first()
+    if model is None or model.wire_id != record.model_requested:
+        return None
+    return model.cost_of(record.input_tokens, record.output_tokens)
 
 
 def columns(record: AttemptRecord) -> dict[str, object]:

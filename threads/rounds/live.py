@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
-from threads.core.snapshot import Position
+from threads.core.snapshot import Generation, Position, last_read
 from threads.rendering import CellView, MarkdownStream, language_name
 
 UNKNOWN_TAIL = -1
@@ -52,6 +52,7 @@ class Published:
     tail_language: str
     reasoning_parts: list[str]
     reasoning_count: int
+    withdrawn: str
 
     def view(self) -> CellView:
         """Return what a page or a template shows of this state."""
@@ -73,13 +74,33 @@ class Published:
 class Activity:
     """What the cell is waiting for; pages word it in their own language.
 
-    `kind` is "model", "reissue", "regenerate" or "tool"; `since` is monotonic.
+    `kind` is "model", "reissue", "regenerate" or "tool"; `since` and `until`, when
+    a wait ends, are monotonic. `attempt` of `total` comes next, or is under way.
     """
 
     kind: str = "model"
     since: float = 0.0
     name: str = ""
     attempt: int = 1
+    total: int = 1
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where an attempt began: the pieces, and the characters, before it."""
+
+    call: int = 0
+    attempt: int = 0
+    parts: int = 0
+    length: int = 0
+    reasoning_parts: int = 0
+    reasoning_length: int = 0
+
+    @property
+    def name(self) -> str:
+        """The attempt as journal and frames name it."""
+        return f"{self.call}.{self.attempt}"
 
 
 class LiveCell:
@@ -94,9 +115,9 @@ class LiveCell:
         self.cell_id = cell_id
         self.thread_id = thread_id
         self.generation = 0
-        # Provisional: the text of this generation is what a withdrawal left, and
-        # is recorded only once more follows (requirement E8).
-        self.is_provisional = False
+        # The withdrawal that began this generation; what it left is before its mark.
+        self.withdrawal: Mark | None = None
+        self.mark = Mark()
         self.parts: list[str] = []
         self.length = 0
         self.reasoning_parts: list[str] = []
@@ -110,6 +131,8 @@ class LiveCell:
         self._fed = 0
         self._stream = MarkdownStream()
         self._frames: dict[Shown, str] = {}
+        # Generations that may stand again.
+        self._earlier: list[Generation] = []
         self.published = self._publication()
 
     @property
@@ -122,9 +145,30 @@ class LiveCell:
         """The whole text; costs its length, so not for every token."""
         return "".join(self.parts)
 
+    @property
+    def reasoning(self) -> str:
+        """The whole reasoning; costs its length."""
+        return "".join(self.reasoning_parts)
+
+    @property
+    def as_generation(self) -> Generation:
+        """The generation that is being written, as it stands."""
+        kept = None if self.withdrawal is None else self.withdrawal.length
+        return Generation(self.generation, self.text, self.reasoning, kept)
+
+    def begin_attempt(self, call: int, attempt: int) -> None:
+        """Note where this attempt's text and reasoning begin (requirement D10)."""
+        self.mark = Mark(
+            call,
+            attempt,
+            len(self.parts),
+            self.length,
+            len(self.reasoning_parts),
+            self.reasoning_length,
+        )
+
     def append(self, text: str) -> None:
         """Add a piece of the answer."""
-        self.is_provisional = False
         self.parts.append(text)
         self.length += len(text)
         if not self.is_dirty:
@@ -138,12 +182,48 @@ class LiveCell:
         if not self.is_dirty:
             self._touch(self)
 
-    def restate(self, text: str, *, provisional: bool = False) -> None:
+    def withdraw(self, call: int, attempt: int) -> bool:
+        """Take back what this attempt has shown, and nothing else (D10, E9).
+
+        False when it has shown nothing, or is not the attempt under way.
+        """
+        mark = self.mark
+        shown = (self.length, self.reasoning_length)
+        if (mark.call, mark.attempt) != (call, attempt) or (
+            shown == (mark.length, mark.reasoning_length)
+        ):
+            return False
+        current = self.as_generation
+        self._earlier = [*(self._earlier if current.is_bare else ()), current]
+        # New lists: published states share the old ones.
+        self.parts = self.parts[: mark.parts]
+        self.length = mark.length
+        self.reasoning_parts = self.reasoning_parts[: mark.reasoning_parts]
+        self.reasoning_length = mark.reasoning_length
+        self._begin_generation(mark)
+        return True
+
+    def reinstate(self) -> None:
+        """Let the last text that was read stand again, if nothing followed it (X2)."""
+        if self._earlier:
+            current = self.as_generation
+            stands = last_read([*self._earlier, current])
+            if stands is not current:
+                self.restate(stands.text, stands.reasoning)
+
+    def restate(self, text: str, reasoning: str | None = None) -> None:
         """Begin a new generation with this text; it may be shorter."""
-        self.generation += 1
-        self.is_provisional = provisional
         self.parts = [text] if text else []
         self.length = len(text)
+        if reasoning is not None:
+            self.reasoning_parts = [reasoning] if reasoning else []
+            self.reasoning_length = len(reasoning)
+        self._earlier = []
+        self._begin_generation(None)
+
+    def _begin_generation(self, withdrawal: Mark | None) -> None:
+        self.generation += 1
+        self.withdrawal = withdrawal
         self._fed = 0
         self._stream = MarkdownStream()
         self._touch(self)
@@ -187,6 +267,7 @@ class LiveCell:
             tail_language=language_name(stream.tail_language),
             reasoning_parts=self.reasoning_parts,
             reasoning_count=len(self.reasoning_parts),
+            withdrawn="" if self.withdrawal is None else self.withdrawal.name,
         )
 
     def place(self, generation: int, blocks: int, offset: int, reasoning: int) -> Shown:
@@ -221,6 +302,8 @@ class LiveCell:
         if page.generation != now.generation:
             # A newer generation replaces everything, the reasoning as well.
             page = Shown(generation=now.generation)
+            if state.withdrawn:
+                frame["w"] = state.withdrawn
         if page.revision != now.revision:
             frame |= {
                 "n": now.offset,

@@ -1,13 +1,19 @@
 """What a cell that shows nothing new is doing, in the viewer's language."""
 
+from math import ceil
 from time import monotonic
 
 from django.utils.translation import gettext as _
 
-from threads.rounds.live import LiveCell
+from threads.rounds.live import Activity, LiveCell
 
 # Requirement E12: nothing new for this long, and the page says why.
 QUIET_SECONDS = 3
+
+NARRATED_SECONDS = 10.0
+"""A wait that is longer is counted down; a short one is not (requirement B14)."""
+
+AGAIN = ("reissue", "regenerate")
 
 
 def note(live: LiveCell) -> str:
@@ -20,17 +26,31 @@ def note(live: LiveCell) -> str:
     activity, now = live.activity, monotonic()
     if activity.kind == "tool":
         return _("Using the tool %(name)s…") % {"name": activity.name}
+    if activity.kind in AGAIN:
+        return _again(activity, now)
     quiet = int(now - max(activity.since, live.last_output_at))
-    if activity.kind == "reissue":
-        return _("No answer came. Trying again (attempt %(number)d)…") % {
-            "number": activity.attempt
-        }
-    if activity.kind == "regenerate":
-        return _("The answer was cut. Starting again (attempt %(number)d)…") % {
-            "number": activity.attempt
-        }
     if quiet < QUIET_SECONDS:
         return ""
     if now - live.last_reasoning_at < QUIET_SECONDS:
         return _("Thinking… (%(seconds)d s)") % {"seconds": quiet}
     return _("Waiting for the model… (%(seconds)d s)") % {"seconds": quiet}
+
+
+def _again(activity: Activity, now: float) -> str:
+    """Tell of another attempt, and of a long wait before it (B14, J2)."""
+    values = {"number": activity.attempt, "total": activity.total}
+    left = ceil(activity.until - now)
+    is_wait = activity.until - activity.since > NARRATED_SECONDS and left > 0
+    if activity.kind == "regenerate" and is_wait:
+        text = _(
+            "The answer was cut. Starting again in %(seconds)d s (%(number)d/%(total)d)…"
+        )
+    elif activity.kind == "regenerate":
+        text = _("The answer was cut. Starting again (%(number)d/%(total)d)…")
+    elif is_wait:
+        text = _(
+            "No answer came. Trying again in %(seconds)d s (%(number)d/%(total)d)…"
+        )
+    else:
+        text = _("No answer came. Trying again (%(number)d/%(total)d)…")
+    return text % (values | {"seconds": left})

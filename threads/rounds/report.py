@@ -5,6 +5,7 @@ Every field is always there; null is unknown or does not apply.
 
 from threads.core.events import UsageSource
 from threads.models import CallAttempt, Round, ToolRun
+from threads.models.totals import total
 
 Report = dict[str, object]
 
@@ -59,24 +60,23 @@ def _usage(attempt: CallAttempt) -> Report:
 
 
 def _total(attempts: list[CallAttempt]) -> Report:
-    """Sum the usage; one unknown part makes the whole unknown (G3, G4)."""
+    """Sum the usage; one unknown part makes the whole unknown (G3, G4, D18)."""
     sources = {attempt.usage_source for attempt in attempts}
     unknown = UsageSource.UNKNOWN.value
     if not attempts or unknown in sources:
         return {"input": None, "output": None, "source": unknown}
     estimated = UsageSource.ESTIMATED.value
     return {
-        "input": sum(attempt.input_tokens or 0 for attempt in attempts),
-        "output": sum(attempt.output_tokens or 0 for attempt in attempts),
+        "input": total(attempt.input_tokens for attempt in attempts).exact,
+        "output": total(attempt.output_tokens for attempt in attempts).exact,
         "source": estimated if estimated in sources else UsageSource.PROVIDER.value,
     }
 
 
 def _cost(attempts: list[CallAttempt]) -> float | None:
-    costs = [attempt.cost for attempt in attempts]
-    if not costs or any(cost is None for cost in costs):
-        return None
-    return float(sum(cost for cost in costs if cost is not None))
+    """Sum the cost in USD; None where any part of it is unknown (G3)."""
+    cost = total(attempt.cost for attempt in attempts).exact
+    return None if cost is None else float(cost)
 
 
 def _attempt(attempt: CallAttempt) -> Report:
@@ -89,6 +89,7 @@ def _attempt(attempt: CallAttempt) -> Report:
         "http_status": attempt.http_status,
         "transient": attempt.transient,
         "retry_decision": attempt.retry_decision,
+        "retry_reason": attempt.retry_reason or None,
         "request_id": attempt.request_id or None,
         "stream_state": attempt.stream_state,
         "chunks_received": attempt.chunks_received,

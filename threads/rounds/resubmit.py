@@ -8,11 +8,11 @@ did; the old answer stays as an earlier version.
 import logging
 from typing import TYPE_CHECKING
 
-from django.db.models import Q
+from django.db.models import Q, Subquery
 
 from threads.core.answer import clean
 from threads.endpoints import default_gateway, endpoint_of, is_offered
-from threads.models import Cell, LanguageModel, Round, Thread, ToolRun
+from threads.models import CallAttempt, Cell, LanguageModel, Round, Thread, ToolRun
 from threads.rounds.opening import Terms, add_answer, add_question, open_once
 
 if TYPE_CHECKING:
@@ -100,6 +100,8 @@ def resubmit(
 
     def write_cells() -> tuple[Cell, Cell]:
         _check(earlier, changes=prompt != question.text, confirmed=confirmed)
+        if prompt == question.text:
+            _mark_sent_by_hand(earlier)
         if model is not None:
             Thread.objects.filter(pk=thread.pk).update(model=model)
         return _replace(question, prompt)
@@ -163,6 +165,14 @@ def _tools_with_effects(round_: Round) -> tuple[str, ...]:
     runs = round_.tool_runs.filter(has_effects=True, state__in=states)
     names = runs.order_by("call", "position").values_list("name", flat=True)
     return tuple(dict.fromkeys(names))
+
+
+def _mark_sent_by_hand(earlier: Round) -> None:
+    """Record what followed the last attempt, where nothing of ours did (D1, D16)."""
+    last = earlier.attempts.order_by("-call", "-attempt").values("pk")[:1]
+    CallAttempt.objects.filter(pk=Subquery(last), retry_decision="none").update(
+        retry_decision="manual"
+    )
 
 
 def _replace(question: Cell, prompt: str) -> tuple[Cell, Cell]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from django.db import DatabaseError, InterfaceError
 
 from threads.conf import Bounds, bounds
+from threads.core.events import TextDelta
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.snapshot import Position
 from threads.rounds import ledger
@@ -151,7 +152,8 @@ class Run:
             incident = secrets.token_hex(6)
             logger.exception(INCIDENT, incident, self.round_id)
             return _internal_error(incident)
-        answering.reinstate()
+        writer.collect()
+        writer.live.reinstate()
         progress = answering.progress
         return Outcome(
             verdict,
@@ -194,14 +196,19 @@ class Run:
             return ledger.STOPPED
         if self.markers.shutdown:
             return WORKER_LOST
-        return cap_verdict(answering.progress, cap_seconds)
+        return answering.progress.fault or cap_verdict(answering.progress, cap_seconds)
 
     async def _record_cancelled(self, answering: Answering) -> None:
         """Write the row of the attempt that was broken off, if there was one."""
+        for held in answering.observer.held:
+            if isinstance(held, TextDelta):
+                answering.add(held.text)
         record = answering.observer.record()
         if record is None:
             return
-        answering.progress.note(record)
+        answering.progress.request_id = record.request_id
+        if record.output_committed:
+            answering.progress.model_served = record.model_served
         try:
             await in_database(ledger.record_attempt, self.round_id, record)
         except (DatabaseError, InterfaceError) as error:

@@ -1,0 +1,69 @@
+"""What a caller learns of an attempt, and when: withheld, buffered, or at once."""
+
+from collections.abc import Iterator
+
+from threads.core.events import Envelope, ReasoningDelta, TextDelta, ToolCallBegan
+from threads.gateway.attempt import Attempt, AttemptRecord
+
+Shown = TextDelta | ReasoningDelta
+Delivered = Envelope | Shown | ToolCallBegan
+
+
+class CallObserver:
+    """Lets the caller account for a call that it cancelled.
+
+    `held` is the last text that a buffered call has received and not yet shown.
+    """
+
+    def __init__(self) -> None:
+        self.attempt: Attempt | None = None
+        self.held: list[Shown] = []
+
+    def record(self) -> AttemptRecord | None:
+        """The attempt in flight as a stopped one; None when nothing was sent."""
+        return self.attempt.record(stopped=True) if self.attempt else None
+
+
+class Delivery:
+    """What of one attempt reaches the caller, and when.
+
+    The envelope (which model serves) is withheld until there is output: that of
+    an attempt which is tried again says nothing about the answer (D5). A silent
+    last attempt delivers it at its end. Reasoning is progress and is shown, but
+    releases nothing (X21). Buffered, text waits for the end of the attempt (D19).
+    """
+
+    def __init__(self, observer: CallObserver, *, is_buffered: bool) -> None:
+        self.has_shown = False
+        self._is_buffered = is_buffered
+        self._observer = observer
+        self._held = list[Shown]()
+        self._delivered: Envelope | None = None
+
+    def take(self, event: Envelope | Shown | ToolCallBegan) -> Iterator[Delivered]:
+        """Give what may be seen of one event now."""
+        match event:
+            case Envelope():
+                if not self._is_buffered and self._delivered is None:
+                    self._delivered = event
+                    yield event
+            case ToolCallBegan():
+                yield event
+            case _ if self._is_buffered:
+                self._held.append(event)
+                if event.text.strip() and isinstance(event, TextDelta):
+                    self._observer.held = self._held
+            case _:
+                self.has_shown = True
+                yield event
+
+    def rest(self, model: str) -> Iterator[Delivered]:
+        """Give what was withheld, once no other attempt follows.
+
+        Of a buffered call the last text that came, be it an earlier attempt's:
+        nothing that was streamed is lost.
+        """
+        if self._delivered is None or self._delivered.model != model:
+            yield Envelope(model)
+        yield from self._observer.held or self._held
+        self._observer.held = []
