@@ -175,12 +175,15 @@ ENGLISH = {
         " was on our side. Tell your operator, or choose another model."
     ),
     "answer.substituted": ("The gateway answered with {served} in place of {model}."),
+    "answer.wait": "The gateway asks for a wait of about {wait} min.",
 }
 """Every sentence of ours, in the words that stand when nothing else does."""
 
-SUBSTITUTED = "answer.substituted"
+ADDENDA = {"served": "answer.substituted", "wait": "answer.wait"}
+"""Sentences that are added to another one where its params have this name: that a
+model answered in place of the one asked for (B13), how long to wait (D22)."""
 
-PLACEHOLDERS = ("model", "incident", "tool", "minutes", "served")
+PLACEHOLDERS = ("model", "incident", "tool", "minutes", "served", "wait")
 """What a sentence may name; an operator's words may use no other."""
 
 
@@ -227,18 +230,20 @@ def sentence(
     """Return the sentence of `key` in `locale`, with its placeholders filled.
 
     An unknown key answers with the neutral sentence. A template that an operator
-    broke falls back to the shipped one. Params that name a model which answered
-    in place of the one asked for get one sentence more, for that (B13). Who needs
-    many reads the operator's words once, with `edited_words`.
+    broke falls back to the shipped one. Some params add a sentence of their own
+    (`ADDENDA`). Who needs many reads the operator's words once, with `edited_words`.
     """
     if not key:
         return ""
     if edited is None:
-        edited = edited_words(locale, key, SUBSTITUTED)
-    words = _filled(key, params, locale, edited)
-    if params.get("served") and key != SUBSTITUTED:
-        words += " " + _filled(SUBSTITUTED, params, locale, edited)
-    return words
+        edited = edited_words(locale, key, *ADDENDA.values())
+    words = [_filled(key, params, locale, edited)]
+    words += [
+        _filled(addendum, params, locale, edited)
+        for name, addendum in ADDENDA.items()
+        if params.get(name) and key != addendum
+    ]
+    return " ".join(words)
 
 
 def _filled(
@@ -264,7 +269,7 @@ def sentence_for(
     if not cell.sentence_key:
         return cell.sentence
     if edited is None:
-        edited = edited_words(locale, cell.sentence_key, SUBSTITUTED)
+        edited = edited_words(locale, cell.sentence_key, *ADDENDA.values())
     defined = locale == "en" or bool(
         edited.get(cell.sentence_key)
         or shipped().get(cell.sentence_key, {}).get(locale)

@@ -28,7 +28,7 @@ class Exchange:
         self.is_answered = False
         self.left = asyncio.Event()
         self._connection = connection
-        self._has_head = False
+        self.has_head = False
 
     @property
     def json(self) -> Any:
@@ -71,8 +71,8 @@ class Exchange:
         self._connection.reset()
 
     def _begin(self, status: int, headers: dict[str, str]) -> None:
-        if not self._has_head:
-            self._has_head = True
+        if not self.has_head:
+            self.has_head = True
             reason = HTTPStatus(status).phrase
             head = h11.Response(
                 status_code=status, headers=list(headers.items()), reason=reason
@@ -133,6 +133,11 @@ class _Connection(asyncio.Protocol):
         self._http = h11.Connection(h11.SERVER)
         self._body = b""
         self._exchange: Exchange | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """An answer is under way here."""
+        return self._exchange is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)

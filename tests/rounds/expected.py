@@ -4,7 +4,9 @@ Written from the requirements (D2 to D22, E1 to E9, X2), not from the code: it k
 no journal, no frames and no decision function.
 """
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from tests.rounds.drivengateway import Exchange
 
@@ -15,18 +17,24 @@ TRANSIENT = frozenset(
     }
 )
 BROKEN = frozenset({"stalled", "truncated"})
+CUT = BROKEN | {"faulted"}
 WHOLE = frozenset({"completed", "length"})
+MOST_CALLS = 8
+
+Step = Literal["over", "again", "call"]
+OVER, CALL = frozenset[Step]({"over"}), frozenset[Step]({"call"})
+MAYBE, AGAIN = frozenset[Step]({"over", "again"}), frozenset[Step]({"again"})
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The policy of a round; times in seconds."""
 
-    retries: int
-    waits: tuple[float, ...]
-    window: float
-    keeps: bool
-    is_buffered: bool
+    retries: int = 2
+    waits: tuple[float, ...] = (1.0, 2.0)
+    window: float = 60.0
+    keeps: bool = False
+    is_buffered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,7 @@ class Try:
     number: int
     began_at: float
     exchanges: list[Exchange]
+    waited: float = 0.0
     pieces: list[str] = field(default_factory=list)
     thoughts: str = ""
     chunks: int = 0
@@ -55,10 +64,8 @@ class Try:
     ending: str = ""
     code: str = ""
     asked_wait: float | None = None
-    waited: float = 0.0
     decision: str = "none"
     reasons: frozenset[str] = frozenset()
-    is_vague: bool = False
 
     @property
     def text(self) -> str:
@@ -74,7 +81,7 @@ class Try:
 
 
 class Expected:
-    """One round: its attempts, what stands on the page, and what must stand at the end."""
+    """One round: its attempts, what stands on the page, what must stand at the end."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -85,10 +92,9 @@ class Expected:
         self.withdrawn: dict[int, str] = {}
         self._before = ("", "")
         self._was_read = ("", "")
-        self._is_bare = False
         self._last_thoughts = ""
+        self._is_bare = False
         self._ended_at = 0.0
-        self._is_over = False
 
     @property
     def now(self) -> Try:
@@ -99,18 +105,23 @@ class Expected:
         """The attempts of the call under way."""
         return [each for each in self.tries if each.call == self.now.call]
 
-    def begin(self, exchange: Exchange, *, is_next_call: bool) -> Try:
+    def copy(self) -> "Expected":
+        """Return another one, to follow what may come instead."""
+        other, now = copy.copy(self), self.now
+        now = replace(now, pieces=list(now.pieces), tools=list(now.tools))
+        other.tries = [*self.tries[:-1], now]
+        other.withdrawn = dict(self.withdrawn)
+        return other
+
+    def begin(self, exchange: Exchange, *, is_next_call: bool) -> None:
         """An attempt's first request arrived."""
-        call, number = 1, 1
+        call, number, at = 1, 1, exchange.received_at
         if self.tries:
             call = self.now.call + is_next_call
             number = 1 if is_next_call else self.now.number + 1
-        began = Try(call, number, exchange.received_at, [exchange])
-        if number > 1:
-            began.waited = exchange.received_at - self._ended_at
-        self.tries.append(began)
+        waited = 0.0 if number == 1 else at - self._ended_at
+        self.tries.append(Try(call, number, at, [exchange], waited))
         self._before = (self.text, self.thoughts)
-        return began
 
     # What the gateway sends.
 
@@ -127,6 +138,12 @@ class Expected:
             self.thoughts += piece
             self._last_thoughts = self.thoughts
 
+    def call_tool(self, state: str) -> Asked:
+        self.now.chunks += 1
+        call_id = f"call_{self.now.name}_{len(self.now.tools)}"
+        self.now.tools.append(Asked(call_id, "calculator", state))
+        return self.now.tools[-1]
+
     def _show(self, piece: str) -> None:
         if self.text == self._before[0] and self.text:
             self.text += "\n\n"
@@ -136,58 +153,55 @@ class Expected:
 
     # How an attempt ends.
 
-    def end(self, code: str, at: float) -> frozenset[str]:
-        """End the attempt; says what may follow: "over", "again" or "call"."""
+    def end(self, code: str, at: float) -> frozenset[Step]:
+        """End the attempt; says what may follow."""
         now, self._ended_at = self.now, at
-        if now.finish:
+        if now.finish and code != "finish_error":
             code = self._whole_code(now)
-        now.code = code
-        now.ending = _ending(code)
-        if now.ending in WHOLE:
-            now.reasons = frozenset({"whole"})
-            self._show_held(now)
-            is_asking = now.tools and now.ending == "completed"
-            return frozenset({"call"} if is_asking and now.call < 8 else {"over"})
-        return self._after_cut(now, at)
+        now.code, now.ending = code, _ending(code)
+        if now.ending not in WHOLE:
+            return self._after_cut(now, at)
+        now.reasons = frozenset({"whole"})
+        if self.rules.is_buffered:
+            self.thoughts += now.thoughts
+            if now.text:
+                self._show(now.text)
+        asks = bool(now.tools) and now.ending == "completed"
+        return CALL if asks and now.call < MOST_CALLS else OVER
 
-    def refuse(self, code: str, at: float) -> frozenset[str]:
+    def refuse(self, code: str, at: float) -> frozenset[Step]:
         """End the attempt by a refusal: the SDK's own tries are over as well."""
-        follows = self.end(code, at)
+        self.end(code, at)
         self.now.ending = "refused"
         self.now.reasons |= {"refused"}
-        return follows - {"again"} or frozenset({"over"})
+        return OVER
 
-    def _whole_code(self, now: Try) -> str:
+    @staticmethod
+    def _whole_code(now: Try) -> str:
         if now.is_readable or now.tools:
-            return {"length": "output_limit"}.get(now.finish, "")
-        return {"length": "empty_at_limit"}.get(now.finish, "empty_completion")
+            return "output_limit" if now.finish == "length" else ""
+        return "empty_at_limit" if now.finish == "length" else "empty_completion"
 
-    def _after_cut(self, now: Try, at: float) -> frozenset[str]:
-        rules, reasons = self.rules, set[str]()
-        if now.code not in TRANSIENT:
-            reasons.add("not_transient")
-        if now.tools:
-            reasons.add("tool_call")
-        if rules.retries == 0:
-            reasons.add("switched_off")
-        if now.number > rules.retries:
-            reasons.add("exhausted")
-        if rules.keeps and now.is_readable and not rules.is_buffered:
-            reasons.add("cut_kept")
-        low, high = self.wait
-        elapsed = at - self.of_call[0].began_at
-        may_fit = elapsed + low <= rules.window
-        if elapsed + high > rules.window:
-            asked = now.asked_wait is not None and now.asked_wait >= low
-            late = {"asked_to_wait"} if asked else set[str]()
-            if now.asked_wait is None or now.asked_wait < high:
-                late.add("window")
-            now.reasons = frozenset(reasons or late)
-        else:
-            now.reasons = frozenset(reasons)
-        if reasons or not may_fit:
-            return frozenset({"over"})
-        return frozenset({"again"} | ({"over"} if now.reasons else set()))
+    def _after_cut(self, now: Try, at: float) -> frozenset[Step]:
+        rules = self.rules
+        obstacles = {
+            "not_transient": now.code not in TRANSIENT,
+            "tool_call": bool(now.tools),
+            "switched_off": rules.retries == 0,
+            "exhausted": now.number > rules.retries,
+            "cut_kept": rules.keeps and now.is_readable and not rules.is_buffered,
+        }
+        reasons = {name for name, holds in obstacles.items() if holds}
+        (low, high), left = self.wait, rules.window - (at - self.of_call[0].began_at)
+        is_late = high > left
+        if not reasons and is_late:
+            asked = now.asked_wait or 0.0
+            reasons |= {"asked_to_wait"} if asked >= low else set()
+            reasons |= {"window"} if asked < high else set()
+        now.reasons = frozenset(reasons)
+        if not reasons:
+            return AGAIN
+        return MAYBE if is_late and low <= left and not any(obstacles.values()) else OVER
 
     @property
     def wait(self) -> tuple[float, float]:
@@ -198,9 +212,8 @@ class Expected:
 
     def goes_on(self) -> None:
         """The attempt is tried again: what it showed is taken back."""
-        now = self.now
+        now, is_shown = self.now, not self.rules.is_buffered
         now.reasons = frozenset()
-        is_shown = not self.rules.is_buffered
         now.decision = "regenerate" if now.is_readable and is_shown else "reissue"
         if is_shown and (now.text or now.thoughts):
             if not self._is_bare:
@@ -210,20 +223,10 @@ class Expected:
             self.withdrawn[self.generation] = now.name
             self._is_bare = True
 
-    def _show_held(self, now: Try) -> None:
-        """Buffered, an answer is shown once it is whole."""
-        if self.rules.is_buffered:
-            self.thoughts += now.thoughts
-            if now.text:
-                self._show(now.text)
-
     # How the round ends.
 
     def close(self, *, is_stopped: bool = False) -> None:
         """The round is over: let the last text that was read stand (X2)."""
-        if self._is_over:
-            return
-        self._is_over = True
         if self.rules.is_buffered:
             self._show_last_held(is_stopped=is_stopped)
         elif self._is_bare:
@@ -234,7 +237,14 @@ class Expected:
                 self.generation += 1
                 self.text, self.thoughts = text, thoughts
 
+    def clamp(self, generation: int, length: int) -> None:
+        """Keep no more than a tab had shown that pressed Stop."""
+        if generation == self.generation and length < len(self.text):
+            self.text = self.text[:length]
+            self.generation += 1
+
     def _show_last_held(self, *, is_stopped: bool) -> None:
+        """Nothing that was streamed is lost, though it never became whole."""
         if self.now.ending in WHOLE:
             return
         readable = [each for each in self.of_call if each.is_readable]

@@ -22,6 +22,11 @@ Seen = TypeVar("Seen")
 HOUSEKEEPING = frozenset({"sweeper"})
 """Tasks of the site that outlive a round."""
 
+EXPECTED_MARKERS = (
+    *("PROVIDER_STREAM_", "PROVIDER_REFUSED", "[ProviderRetry] ", "[ThreadExec] "),
+    *("MODEL_SUBSTITUTED ",),
+)
+
 
 class Theatre:
     """What all examples share; made once, by `open_theatre`."""
@@ -47,6 +52,28 @@ class Theatre:
     def markers(self, marker: str) -> int:
         """Count the warnings of this example that begin so."""
         return sum(each.getMessage().startswith(marker) for each in self.said)
+
+    async def is_still(self) -> None:
+        """See that no round has left a task or a connection behind.
+
+        What answers were whole may wait in the pool, one connection at the most.
+        """
+        await asyncio.sleep(2)
+        await self.loop.quiet()
+        here = asyncio.current_task()
+        left = {task.get_name() for task in asyncio.all_tasks() if task is not here}
+        assert left <= HOUSEKEEPING, left
+        assert len(self.gateway.connections) <= 1
+        assert not any(connection.is_busy for connection in self.gateway.connections)
+
+    def unexpected(self) -> list[str]:
+        """Return what the code said that no round may make it say."""
+        return [
+            record.getMessage()
+            for record in self.said
+            if record.levelno >= logging.ERROR
+            or not record.getMessage().startswith(EXPECTED_MARKERS)
+        ]
 
     def strike(self) -> None:
         """Let go of everything, and look at what failed where nobody looked."""

@@ -16,13 +16,10 @@ from threads.rendering.figures import number, seconds
 SPACELESS = frozenset({"ja", "zh-hans"})
 """Languages that put no space between two sentences."""
 
-
 BY_HAND = "manual"
 """The decision that a person took, by sending a round again (requirement D16)."""
 
-BROKEN = frozenset(
-    {Ending.STALLED, Ending.TRUNCATED, Ending.FAULTED, Ending.EMPTY},
-)
+BROKEN = frozenset({Ending.STALLED, Ending.TRUNCATED, Ending.FAULTED, Ending.EMPTY})
 """Endings of an answer that began: one may wonder why it was not begun anew."""
 
 
@@ -161,9 +158,10 @@ def _restored(was_put_back: bool) -> Iterable[str]:
 def _after(attempt: CallAttempt, *, is_followed: bool) -> Iterable[str]:
     """Say what followed an attempt, or why nothing did (requirement D16).
 
-    One that was stopped while it waited for the next try has none. Nothing is said of an answer that was whole, of one that was stopped, and of a
-    refusal: there is no question why it was not tried again. The gateway's client
-    tried a refusal again by itself, and that is told before it.
+    A try that is waited for has not been made, and never is when the person stops.
+    Nothing is said of an answer that was whole, of one that was stopped, and of a
+    refusal: nobody asks why those were not tried again. What the client tried by
+    itself is told before.
     """
     match attempt.retry_decision:
         case Action.REISSUE | Action.REGENERATE if not is_followed:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import ceil
 
 from django.db import transaction
 from django.utils import timezone, translation
@@ -16,6 +17,9 @@ from threads.rounds import folding
 from threads.sentences import sentence
 
 logger = logging.getLogger(__name__)
+
+TOLD_WAIT_SECONDS = 30.0
+"""A shorter wait is over by the time that the sentence has been read (D22)."""
 
 STOPPED = Verdict(code="stopped", ending=Ending.STOPPED, condition=Condition.UNKNOWN)
 
@@ -60,6 +64,9 @@ def finish_round(
     params = {"model": _model_name(round_), **outcome.verdict.params, **outcome.params}
     if substituted and outcome.verdict.ending not in WHOLE:
         params["served"] = outcome.model_served
+    wait = outcome.verdict.retry_after_seconds or 0
+    if wait >= TOLD_WAIT_SECONDS:
+        params["wait"] = str(ceil(wait / 60))
     outcome = replace(outcome, params=params)
     text = _sentence(outcome, round_.locale)
     with transaction.atomic():

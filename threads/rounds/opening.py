@@ -38,6 +38,7 @@ class Terms:
     agent: Agent | None = None
     submission_key: str | None = None
     resubmitted_from: Round | None = None
+    is_buffered: bool = False
 
 
 def open_round(
@@ -50,6 +51,7 @@ def open_round(
     attended: bool,
     agent: Agent | None = None,
     submission_key: str | None = None,
+    is_buffered: bool = False,
 ) -> Round:
     """Write a question, its empty answer and the queued round that will fill it.
 
@@ -60,7 +62,15 @@ def open_round(
         ThreadBusyError: another round of this thread is queued or running.
     """
     prompt = clean(prompt)
-    terms = Terms(model, model_requested, locale, attended, agent, submission_key)
+    terms = Terms(
+        model,
+        model_requested,
+        locale,
+        attended,
+        agent,
+        submission_key,
+        is_buffered=is_buffered,
+    )
     return open_once(
         thread,
         terms,

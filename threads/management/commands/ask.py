@@ -11,6 +11,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import OperationalError
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from threads import conf, provision
 from threads.core.answer import clean
@@ -28,7 +30,7 @@ from threads.management.asks import (
 from threads.models import Agent, LanguageModel, Round, Thread
 from threads.practice.models import PRACTICE_MODELS
 from threads.rounds import engine, ledger
-from threads.rounds.hub import hub
+from threads.rounds.hub import Watcher, hub
 from threads.rounds.loops import in_database
 from threads.rounds.report import Report, report
 
@@ -39,6 +41,7 @@ DEFAULT_USER = "ask"
 class Command(BaseCommand):
     """Runs one round, or a batch, in this process; needs no running server."""
 
+    written = generation = 0
     help = "Asks a model and prints its answer; exit status 3 when it ended badly."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -66,6 +69,11 @@ class Command(BaseCommand):
             metavar="FILE",
             help="JSON lines of id, prompt, model, locale; - for stdin",
         )
+        parser.add_argument(
+            "--buffered",
+            action="store_true",
+            help="show nothing before an answer is whole",
+        )
         parser.add_argument("--concurrency", type=int, default=8, metavar="N")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -83,6 +91,7 @@ class Command(BaseCommand):
                 f"The database is not ready ({error}). Run: manage.py migrate"
             ) from error
         self.agent = self._agent(clean(options["agent"]))
+        self.is_buffered: bool = options["buffered"]
         provision.ensure_gateways()
         with quiet_log(options["verbosity"]):
             statuses = self._answer(options)
@@ -114,39 +123,53 @@ class Command(BaseCommand):
                 outcome = await settled(round_id, ask.id)
                 self._write(one_line(outcome) + "\n")
             else:
-                shown = asyncio.ensure_future(self._show(thread_id))
-                engine.engine().begin(round_id)
-                await engine.wait(round_id)
-                shown.cancel()
-                with suppress(asyncio.CancelledError):
-                    await shown
+                await self._show(round_id, thread_id, ask.locale)
                 outcome = await in_database(read_report, round_id, ask.id)
                 self._finish_text(outcome)
         return str(outcome["status"])
 
-    async def _show(self, thread_id: int) -> None:
-        """Write the answer as it comes. What was written cannot be taken back:
-        a newer generation begins on a line of its own."""
+    async def _show(self, round_id: int, thread_id: int, locale: str) -> None:
+        """Run a round and write its answer as it comes."""
         watcher = hub().watch(thread_id)
-        self.written, self.generation = 0, 0
+        writing = asyncio.ensure_future(self._write_on(watcher, locale))
         try:
-            while True:
-                await watcher.wake.wait()
-                watcher.wake.clear()
-                for live in watcher.cells.values():
-                    if live.generation != self.generation:
-                        self._write("\n\n")
-                        self.written, self.generation = 0, live.generation
-                    text = live.text
-                    self._write(text[self.written :])
-                    self.written = len(text)
+            engine.engine().begin(round_id)
+            await engine.wait(round_id)
         finally:
+            writing.cancel()
+            with suppress(asyncio.CancelledError):
+                await writing
+            self._catch_up(watcher, locale)
             hub().leave(watcher)
 
+    async def _write_on(self, watcher: Watcher, locale: str) -> None:
+        while True:
+            self._catch_up(watcher, locale)
+            await watcher.wake.wait()
+            watcher.wake.clear()
+
+    def _catch_up(self, watcher: Watcher, locale: str) -> None:
+        """Write what is new. What was written cannot be taken back: a text that
+        takes the place of a withdrawn one begins on a line of its own, and one that
+        stands again has been written already."""
+        for live in watcher.cells.values():
+            text = live.text
+            if live.generation != self.generation:
+                self.generation = live.generation
+                withdrawal = live.withdrawal
+                is_seen = withdrawal is None or self.written <= withdrawal.length
+                self.written = len(text) if withdrawal is None else withdrawal.length
+                if not is_seen:
+                    self._write("\n\n")
+                    with translation.override(locale):
+                        self.stderr.write(
+                            _("The text was withdrawn; the answer starts again.")
+                        )
+            self._write(text[self.written :])
+            self.written = len(text)
+
     def _finish_text(self, outcome: Report) -> None:
-        text = str(outcome["text"])
-        self._write(text[self.written :] if self.generation == 0 else "")
-        self._write("\n" if text else "")
+        self._write("\n" if outcome["text"] else "")
         if outcome["sentence"]:
             self.stderr.write(str(outcome["sentence"]))
         if outcome["provider_reason"]:
@@ -185,6 +208,7 @@ class Command(BaseCommand):
                 agent=self.agent,
                 locale=ask.locale,
                 attended=False,
+                is_buffered=self.is_buffered,
             )
         except ledger.ThreadBusyError as error:
             raise unusable(
