@@ -154,3 +154,19 @@ def test_an_unknown_name_says_nothing() -> None:
         verdict = streamed({"error": {"type": name}})
 
         assert (verdict.code, verdict.transient) == ("stream_fault_unknown", False)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"message": "Too many tokens, please wait before trying again.", "__type": "ThrottlingException"}, "http_429"),
+        ({"message": "Too many tokens, please wait before trying again."}, "http_429"),
+        ({"message": "Too many tokens in the prompt."}, "context_too_long"),
+        ({"message": "Service tier capacity exceeded for this model.", "type": "service_tier_capacity_exceeded", "code": "3505"}, "overloaded"),
+        ({"errors": [{"code": 3040, "message": "Capacity temporarily exceeded, please try again."}]}, "overloaded"),
+        ({"error": {"code": "HTTP_503", "message": "unavailable upstream"}}, "http_5xx"),
+        ({"error": "The server is currently busy."}, "overloaded"),
+    ],
+)  # fmt: skip
+def test_a_capacity_that_is_used_up_for_now_passes(body: object, code: str) -> None:
+    assert streamed(body).code == code

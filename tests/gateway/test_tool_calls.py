@@ -14,7 +14,7 @@ from tests.fakegateway import (
     tool_call,
 )
 from tests.gateway.calling import answered, called, request_to
-from threads.core.events import TextDelta, ToolCall, ToolCallBegan
+from threads.core.events import Envelope, TextDelta, ToolCall, ToolCallBegan
 from threads.core.faults import Ending
 from threads.gateway.calls import CallBounds
 
@@ -88,7 +88,8 @@ async def test_the_first_fragment_is_announced_once_and_in_its_place(
 
     result = await answered(gateway, script)
 
-    assert result.events[1:3] == [TextDelta("Half"), ToolCallBegan(1, 1)]
+    shown = [Envelope("fake-model"), TextDelta("Half"), ToolCallBegan(1, 1)]
+    assert result.events[1:4] == shown
     assert result.events.count(ToolCallBegan(1, 1)) == 1
     assert result.ended.tool_calls == (LOOK, ToolCall("b", "look", "{}"))
 

@@ -8,6 +8,10 @@ from pytest_django import Settings
 from tests.canaries import KEY
 from tests.rounds.keys import VARIABLE
 
+pytest.register_assert_rewrite(
+    *(f"tests.rounds.{name}" for name in ("audit", "scene", "theatre", "watching"))
+)
+
 LOGGERS = (
     *("", "threads", "chatsite", "openai", "httpx2", "httpcore2", "asyncio"),
     *("django", "django.db.backends", "daphne", "channels", "twisted"),

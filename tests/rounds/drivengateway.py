@@ -25,7 +25,6 @@ class Exchange:
         self.connection_id = connection.number
         self.received_at = asyncio.get_running_loop().time()
         self.sent_at: float | None = None
-        self.is_answered = False
         self.left = asyncio.Event()
         self._connection = connection
         self.has_head = False
@@ -42,7 +41,6 @@ class Exchange:
     def end(self) -> None:
         """End the response as HTTP has it; the connection takes another request."""
         self._begin(200, EVENT_STREAM | {"transfer-encoding": "chunked"})
-        self._over()
         self._connection.write(h11.EndOfMessage())
         self._connection.begin_next()
 
@@ -50,7 +48,6 @@ class Exchange:
         """Answer with a status and a JSON body."""
         content = json.dumps(body).encode()
         self._begin(status, JSON | {"content-length": str(len(content))})
-        self._over()
         self._connection.write(h11.Data(data=content), h11.EndOfMessage())
         self._connection.begin_next()
 
@@ -62,12 +59,10 @@ class Exchange:
 
     def drop(self) -> None:
         """Close, whatever was or was not sent."""
-        self._over()
         self._connection.transport.close()
 
     def reset(self) -> None:
         """RST; what was sent before must have been read, or it may be lost."""
-        self._over()
         self._connection.reset()
 
     def _begin(self, status: int, headers: dict[str, str]) -> None:
@@ -78,9 +73,6 @@ class Exchange:
                 status_code=status, headers=list(headers.items()), reason=reason
             )
             self._connection.write(head)
-
-    def _over(self) -> None:
-        self.is_answered = True
 
 
 class DrivenGateway:
@@ -99,9 +91,9 @@ class DrivenGateway:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     @property
-    def unanswered(self) -> list[Exchange]:
-        """Exchanges that somebody still waits for."""
-        return [each for each in self.exchanges if not each.is_answered]
+    def is_busy(self) -> bool:
+        """An answer is under way."""
+        return any(each.is_busy for each in self.connections)
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()

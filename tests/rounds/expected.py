@@ -126,10 +126,13 @@ class Expected:
     # What the gateway sends.
 
     def say(self, piece: str) -> None:
-        self.now.chunks += 1
-        self.now.pieces.append(piece)
-        if not self.rules.is_buffered:
-            self._show(piece)
+        """White space that begins an answer is held back until a word follows."""
+        now = self.now
+        now.chunks += 1
+        was_readable = now.is_readable
+        now.pieces.append(piece)
+        if now.is_readable and not self.rules.is_buffered:
+            self._show(piece if was_readable else now.text)
 
     def think(self, piece: str) -> None:
         self.now.chunks += 1
@@ -159,6 +162,8 @@ class Expected:
         if now.finish and code != "finish_error":
             code = self._whole_code(now)
         now.code, now.ending = code, _ending(code)
+        if now.text and not now.is_readable and not self.rules.is_buffered:
+            self._show(now.text)
         if now.ending not in WHOLE:
             return self._after_cut(now, at)
         now.reasons = frozenset({"whole"})

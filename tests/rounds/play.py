@@ -94,6 +94,7 @@ class Play(Scene):
         if code == "finish_error":
             now.finish = "error"
             self.exchange.send(self._chunk(finish="error"), DONE)
+            self.exchange.end()
         else:
             status = 502 if code == "http_5xx" else int(code[-3:])
             said: Message = {"message": "no", "code": status}

@@ -76,6 +76,7 @@ class Scene:
         elif engine().run(self.round.pk) is None:
             follows = "over"
         assert follows in may_follow
+        assert follows == "call" or not self.theatre.gateway.is_busy
         match follows:
             case "call":
                 self._receive()

@@ -64,7 +64,7 @@ class Theatre:
         left = {task.get_name() for task in asyncio.all_tasks() if task is not here}
         assert left <= HOUSEKEEPING, left
         assert len(self.gateway.connections) <= 1
-        assert not any(connection.is_busy for connection in self.gateway.connections)
+        assert not self.gateway.is_busy
 
     def unexpected(self) -> list[str]:
         """Return what the code said that no round may make it say."""

@@ -58,7 +58,9 @@ NAMES = {
     "overloaded": (
         "provider_overloaded", "overloaded", "server_is_overloaded", "engine_overloaded",
         "model_overloaded", "temporarily_unavailable", "credit_check_failed", "service_unavailable",
-        "unavailable", "over_capacity", "no_capacity", "model_not_ready",
+        "unavailable", "over_capacity", "no_capacity", "at_capacity", "capacity_exceeded",
+        "service_tier_capacity_exceeded", "model_at_capacity", "server_overloaded", "service_overloaded",
+        "server_busy", "model_busy", "system_busy", "model_not_ready",
     ),
     "http_408": ("request_timeout", "model_timeout", "base_resp_1001"),
     "http_5xx": (

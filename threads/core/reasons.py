@@ -34,6 +34,7 @@ NAMES = {
     "error_code": 2,
     "errorCode": 2,
     "type": 3,
+    "__type": 3,
     "status": 4,
     "reason_code": 4,
 }
@@ -55,6 +56,9 @@ ECHO = re.compile(
 
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{2,80}")
 """An error that is one word is a name as well: `{"error": "over_capacity"}`."""
+
+STATUS_TEXT = re.compile(r"(?i)\s*(?:http[ _-]?(?:status|error)?[ _-]?)?([0-9]{3})\s*")
+"""A status as text: `"503"`, or a code such as `HTTP_503`."""
 
 TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
 HEADING = re.compile(r"(?is)<h1[^>]*>(.*?)</h1>")
@@ -272,8 +276,8 @@ def as_status(value: object) -> int | None:
     """Read an HTTP status from a number or a numeric text; 2xx says nothing."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{3}\s*", value):
-        value = int(value)
+    if isinstance(value, str) and (found := STATUS_TEXT.fullmatch(value)):
+        value = int(found.group(1))
     if isinstance(value, int) and 300 <= value <= 599:
         return value
     return None

@@ -39,7 +39,7 @@ WORDINGS = (
     _wording(
         "context_too_long", (*_REFUSED, 403, 413),
         r"prompt is too long", r"maximum context length", r"context[ _](?:length|window|size)",
-        r"too many (?:input |prompt )?tokens", r"reduce the length", r"input token count exceeds",
+        r"too many (?:input |prompt )?tokens(?!.{0,40}\b(?:wait|try again|per )\b)", r"reduce the length", r"input token count exceeds",
         r"(?:request|input|prompt|message) (?:entity )?(?:is )?too (?:large|long)",
     ),
     _wording(
@@ -114,8 +114,16 @@ WORDINGS = (
         r"socket hang up", r"econn(?:reset|refused|aborted)", r"epipe\b", r"ssl routines", r"tls alert",
         r"fetch failed", r"remote protocol", r"unexpected eof", r"upstream connect error",
     ),
-    _wording("http_429", _NO_STATUS, r"rate.?limit", r"too many requests"),
-    _wording("overloaded", _NO_STATUS, r"overloaded", r"(?:currently|temporarily|service) unavailable"),
+    _wording(
+        "http_429", _NO_STATUS,
+        r"rate.?limit", r"too many requests", r"too many tokens.{0,40}\b(?:wait|try again|per )\b", r"throttl(?:ed|ing)",
+    ),
+    _wording(
+        "overloaded", _NO_STATUS,
+        r"overloaded", r"(?:currently|temporarily|service) unavailable", r"\bat capacity\b", r"(?:no|insufficient) capacity",
+        r"capacity (?:is |was |has been )?(?:temporarily |currently )?exceeded", r"high (?:demand|load)\b",
+        r"(?:server|service|model|system|engine)s? (?:is|are) (?:currently |too |temporarily )*busy",
+    ),
     _wording("http_408", _NO_STATUS, r"timed? ?out"),
     _wording("http_5xx", _NO_STATUS, r"internal (?:server )?error", r"bad gateway", r"the server had an error"),
 )  # fmt: skip
