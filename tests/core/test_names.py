@@ -164,7 +164,7 @@ def test_an_unknown_name_says_nothing() -> None:
         ({"message": "Too many tokens in the prompt."}, "context_too_long"),
         ({"message": "Service tier capacity exceeded for this model.", "type": "service_tier_capacity_exceeded", "code": "3505"}, "overloaded"),
         ({"errors": [{"code": 3040, "message": "Capacity temporarily exceeded, please try again."}]}, "overloaded"),
-        ({"error": {"code": "HTTP_503", "message": "unavailable upstream"}}, "http_5xx"),
+        ({"error": {"code": "HTTP_503", "message": "unavailable upstream"}}, "overloaded"),
         ({"error": "The server is currently busy."}, "overloaded"),
     ],
 )  # fmt: skip
