@@ -16,7 +16,13 @@ from tests.gateway.calling import KEY, PROMPT, Called
 from tests.gateway.reading import Reading, read
 from tests.gateway.stage import HURRIED, UNHURRIED, Leaving, Stage, open_stage
 from tests.gateway.streams import Play, plays
-from threads.core.events import AttemptStarted, ReasoningDelta, TextDelta, ToolCallBegan
+from threads.core.events import (
+    AttemptStarted,
+    Envelope,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallBegan,
+)
 from threads.core.faults import WHOLE, Condition, Ending, KeyEffect
 from threads.gateway.calls import AttemptRecord, CallEnded
 from threads.sentences import ENGLISH
@@ -99,8 +105,9 @@ def has_one_named_ending(seen: Called) -> None:
     assert isinstance(record, AttemptRecord)
     assert isinstance(ended, CallEnded)
     for each in middle:
-        assert isinstance(each, TextDelta | ReasoningDelta | ToolCallBegan)
-    assert sum(isinstance(each, ToolCallBegan) for each in middle) <= 1
+        assert isinstance(each, Envelope | TextDelta | ReasoningDelta | ToolCallBegan)
+    for kind in (Envelope, ToolCallBegan):
+        assert sum(isinstance(each, kind) for each in middle) <= 1
     verdict = seen.verdict
     assert verdict.ending in OF_A_CALL
     if verdict.ending is Ending.COMPLETED:

@@ -1,6 +1,7 @@
 """What the bounds of production allow: real settings, real sockets, a clock that jumps."""
 
 import asyncio
+import os
 import runpy
 from collections.abc import Callable
 from contextlib import aclosing
@@ -46,11 +47,10 @@ CUT = Script(chunk(content="Half an ans"), Reset())
 @pytest.fixture
 def bounds(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> conf.Bounds:
     """The bounds that a site has which sets none of them."""
-    named = [name for name in dir(settings) if name.startswith("CHAT_")]
-    for name in named:
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("CHAT_")]:
+        monkeypatch.delenv(name)
     shipped = runpy.run_path(str(SETTINGS))
-    for name in named:
+    for name in [name for name in shipped if name.startswith("CHAT_")]:
         setattr(settings, name, shipped[name])
     return conf.bounds()
 

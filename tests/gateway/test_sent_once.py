@@ -167,16 +167,6 @@ async def test_no_attempt_is_waited_for_beyond_the_window(
     assert (result.withdrawn, result.waits) == ([], [])
 
 
-async def test_the_window_is_counted_from_the_first_attempt(
-    gateway: FakeGateway,
-) -> None:
-    slow = replace(AGAIN, waits=(0.3,), window_seconds=0.5)
-
-    result = await recovered(gateway, SILENT, retry=slow)
-
-    assert result.decisions == [("reissue", ""), ("none", "window")]
-
-
 @pytest.mark.parametrize("where", ["availability", "beside"])
 async def test_a_wait_that_is_asked_for_is_kept_or_ends_the_call(
     gateway: FakeGateway, where: str

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.fakegateway import FakeGateway, Reset, Script, chunk
+from tests.fakegateway import DONE, FakeGateway, Reset, Script, chunk
 from tests.gateway.calling import Called
 from tests.gateway.cuts import CUT, HALF, SILENT, WHOLE, ending, every_end, recovered
 from threads.core.events import (
@@ -149,3 +149,55 @@ async def test_every_attempt_sends_the_same_bytes(gateway: FakeGateway) -> None:
         assert other.body == one.body
         assert other.headers == one.headers
         assert "last-event-id" not in other.headers
+
+
+USAGE = chunk(usage={"prompt_tokens": 7, "completion_tokens": 3})
+
+
+def tokens(called: Called) -> list[tuple[str, int | None, int | None]]:
+    return [
+        (each.usage_source, each.input_tokens, each.output_tokens)
+        for each in called.records
+    ]
+
+
+async def test_a_cut_attempt_keeps_its_own_usage(gateway: FakeGateway) -> None:
+    more = chunk(usage={"prompt_tokens": 7, "completion_tokens": 5})
+    counted = Script(USAGE, HALF, more, Reset())
+    answer = Script(chunk(content="All"), chunk(finish="stop"), USAGE, DONE)
+
+    result = await recovered(gateway, counted, answer)
+
+    assert tokens(result) == [("provider", 7, 5), ("provider", 7, 3)]
+    assert result.ended.usage.output_tokens == 3
+
+
+async def test_what_was_cut_before_it_was_counted_is_estimated_and_said_to_be(
+    gateway: FakeGateway,
+) -> None:
+    thinking = Script(chunk(reasoning="Let me see"), Reset())
+
+    result = await recovered(gateway, CUT, thinking, WHOLE)
+
+    sources = [source for source, _, _ in tokens(result)]
+    assert sources == ["estimated", "estimated", "unknown"]
+    assert [made for _, _, made in tokens(result)] == [3, 3, None]
+    given = {given for _, given, _ in tokens(result)[:2]}
+    assert len(given) == 1
+    assert min(each or 0 for each in given) > 0
+
+
+async def test_of_an_attempt_in_which_nothing_came_nothing_is_estimated(
+    gateway: FakeGateway,
+) -> None:
+    result = await recovered(gateway, SILENT, Script(chunk(), Reset()), WHOLE)
+
+    assert tokens(result) == [("unknown", None, None)] * 3
+
+
+async def test_usage_alone_is_nothing_that_was_read(gateway: FakeGateway) -> None:
+    result = await recovered(gateway, Script(USAGE, Reset()), WHOLE)
+
+    assert result.decisions[0] == ("reissue", "")
+    assert result.withdrawn == []
+    assert tokens(result)[0] == ("provider", 7, 3)

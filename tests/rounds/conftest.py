@@ -32,3 +32,9 @@ def loud(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     for name in LOGGERS:
         caplog.set_level(logging.DEBUG, logger=name)
     return caplog
+
+
+@pytest.fixture
+def patient(settings: Settings, retries: None) -> None:
+    """Calls are tried again after a wait so long that all can be looked at in it."""
+    settings.CHAT_RETRY_WAITS = "30"

@@ -230,6 +230,11 @@ class Expected:
 
     # How the round ends.
 
+    @property
+    def ended(self) -> tuple[str, str]:
+        """Ending and code of the last attempt."""
+        return self.now.ending, self.now.code
+
     def close(self, *, is_stopped: bool = False) -> None:
         """The round is over: let the last text that was read stand (X2)."""
         if self.rules.is_buffered:

@@ -74,14 +74,17 @@ class Play(Scene):
 
     async def cut(self, how: Cut) -> None:
         """Break the response off, in a way that proves nothing."""
-        code = "truncated"
+        exchange, code = self.exchange, "truncated"
         match how:
             case "eof":
-                self.exchange.end()
+                exchange.end()
             case "half":
-                self.exchange.half()
+                exchange.half()
             case "reset":
-                self.exchange.reset()
+                exchange.reset()
+                if not exchange.has_head:
+                    await self._refused(0)
+                    return
             case "silence":
                 code = "stalled_mid_answer" if self._has_data else "stalled_before_start"
                 await self._be_silent()
@@ -135,6 +138,9 @@ class Play(Scene):
             self.exchange.refuse(status, {"error": {"code": status, "message": "no"}})
         else:
             self.exchange.drop()
+        await self._refused(status)
+
+    async def _refused(self, status: int) -> None:
         if status not in NEVER_AGAIN and len(self.expected.now.exchanges) < SDK_TRIES:
             self.state = "refused"
             await self.settle(passes=False)

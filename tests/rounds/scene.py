@@ -40,8 +40,9 @@ class Scene:
         self.expected = Expected(rules)
         self.state: State = "waiting"
         self.log: list[Exchange] = []
-        self.is_stopped = self.is_vague = False
+        self.is_vague = False
         self.may_stand = set[str]()
+        self.may_end = set[tuple[str, str]]()
         self.visitors: list[Page] = []
         self._messages: list[Message] = []
 
@@ -87,6 +88,7 @@ class Scene:
                 self.state = "over"
                 self.expected.close()
                 self.may_stand = {self.expected.text}
+                self.may_end = {self.expected.ended}
         if follows != "over":
             await self.settle(passes=False)
 
@@ -130,8 +132,10 @@ class Scene:
         await self.theatre.loop.quiet()
         assert self.time - pressed_at < 0.1, "Stop had to wait"
         assert engine().run(self.round.pk) is None, "Stop did not end the round"
-        self.state, self.is_stopped = "over", True
-        self.log = list(self.theatre.gateway.exchanges)
+        self.state, self.log = "over", list(self.theatre.gateway.exchanges)
+        self.may_end = {("stopped", "stopped")}
+        if self.is_vague:
+            self.may_end |= {each.ended for each in may_follow}
         for each in may_follow:
             each.close(is_stopped=True)
             if seen is not None:
@@ -227,6 +231,7 @@ class Scene:
             watching.leave()
         for visitor in self.visitors:
             await visitor.close()
+        await asyncio.sleep(1)
 
 
 def _continued(

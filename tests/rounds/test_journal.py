@@ -129,28 +129,6 @@ def test_a_gap_ends_the_text(thread: Thread) -> None:
     assert folding.fold(round_.answer_cell).text == "abc"
 
 
-def test_a_writer_takes_each_piece_once_and_a_new_generation_whole() -> None:
-    live = LiveCell(1, 1, touch=lambda _: None)
-    writer = Writer(1, live, on_stop=lambda: None, on_lost=lambda: None)
-
-    live.append("one ")
-    first = writer.page()
-    writer.written(first)
-    live.append("two ")
-    live.reason("hm")
-    second = writer.page()
-    writer.collect()
-    live.restate("one ")
-    live.append("three")
-    third = writer.page()
-
-    assert first.rows == (text(0, "one "),)
-    assert second.rows[0] == text(4, "two ")
-    assert third.rows[:2] == second.rows
-    assert third.rows[2] == text(0, "one three", generation=1)
-    assert third.rows[3] == Row(JournalEntry.Part.REASONING, 1, 0, "hm")
-
-
 async def test_transactions_go_with_time_and_not_with_tokens(
     thread: Thread, gateway: FakeGateway
 ) -> None:

@@ -42,7 +42,9 @@ STEPS = st.lists(
         st.tuples(st.just("text"), PIECES),
         st.tuples(st.just("reason"), st.text(max_size=5)),
         st.tuples(st.just("tick"), st.lists(st.integers(0, 2), max_size=3)),
-        st.tuples(st.just("withdraw"), st.integers(0, 30)),
+        st.tuples(st.just("withdraw"), st.none()),
+        st.tuples(st.just("call"), st.none()),
+        st.tuples(st.just("clamp"), st.integers(0, 30)),
         st.tuples(st.just("reconnect"), st.integers(0, 2)),
     ),
     max_size=60,
@@ -55,13 +57,15 @@ class Reader:
     def __init__(self) -> None:
         self.page = PageCell()
         self.shown = Shown()
+        self.frames: list[dict[str, Any]] = []
 
     def read(self, live: LiveCell) -> None:
         """Take the frame that is lacking; it must fit."""
         frame = live.frame_since(self.shown)
         self.shown = live.published.shown
         if frame is not None:
-            assert self.page.apply(json.loads(frame)), frame
+            self.frames.append(json.loads(frame))
+            assert self.page.apply(self.frames[-1]), frame
         assert self.page.place == [
             self.shown.generation,
             self.shown.blocks,
@@ -70,23 +74,50 @@ class Reader:
         ]
 
 
-@settings(max_examples=300, deadline=None)
-@example([("text", "\x1f"), ("tick", [0])])
-@given(STEPS)
-def test_pages_that_lag_and_reconnect_end_with_the_same_text(
-    steps: list[tuple[str, Any]],
-) -> None:
-    live = LiveCell(1, 1, touch=lambda _: None)
-    readers = [Reader() for _ in range(3)]
-    for kind, value in steps:
+class Written:
+    """A live cell, and the attempt that writes it."""
+
+    def __init__(self) -> None:
+        self.live = LiveCell(1, 1, touch=lambda _: None)
+        self._attempt = 0
+        self._begin(1)
+
+    def do(self, kind: str, value: Any) -> None:
+        """Take one step, as a round takes it."""
+        live = self.live
         match kind:
             case "text" if value:
                 live.append(value)
             case "reason" if value:
                 live.reason(value)
             case "withdraw":
-                live.restate(live.text[:value], provisional=True)
+                live.withdraw(self._call, self._attempt)
                 live.publish()
+                self._begin(self._call)
+            case "call":
+                self._begin(self._call + 1)
+            case "clamp":
+                live.restate(live.text[:value])
+                self._begin(self._call)
+            case _:
+                pass
+
+    def _begin(self, call: int) -> None:
+        self._call, self._attempt = call, self._attempt + 1
+        self.live.begin_attempt(call, self._attempt)
+
+
+@settings(max_examples=300, deadline=None)
+@example([("text", "\x1f"), ("tick", [0])])
+@example([("text", "word "), ("tick", [0]), ("withdraw", None), ("tick", [0, 1])])
+@given(STEPS)
+def test_pages_that_lag_and_reconnect_end_with_the_same_text(
+    steps: list[tuple[str, Any]],
+) -> None:
+    written = Written()
+    live, readers = written.live, [Reader() for _ in range(3)]
+    for kind, value in steps:
+        match kind:
             case "tick":
                 live.publish()
                 for reader in value:
@@ -97,8 +128,9 @@ def test_pages_that_lag_and_reconnect_end_with_the_same_text(
                 reader.shown = live.place(generation, blocks, offset, reasoning)
                 reader.read(live)
             case _:
-                pass
+                written.do(kind, value)
 
+    live.reinstate()
     live.finish()
     for reader in readers:
         reader.read(live)
@@ -154,3 +186,73 @@ def test_what_is_sent_grows_with_the_text_and_not_with_its_square() -> None:
         sizes.append(sent)
 
     assert sizes[1] < 2.5 * sizes[0]
+
+
+def shown_and_read(live: LiveCell, reader: Reader) -> str:
+    """Publish, let the page read, and return its open text."""
+    live.publish()
+    reader.read(live)
+    return reader.page.tail
+
+
+def test_a_withdrawal_takes_one_attempts_text_wherever_the_same_words_stand() -> None:
+    live, reader = LiveCell(1, 1, touch=lambda _: None), Reader()
+    for attempt, piece in enumerate(("ha ", "ha ha"), 1):
+        live.begin_attempt(attempt, 1)
+        live.append(piece)
+    live.append(" ha")
+
+    assert shown_and_read(live, reader) == "ha ha ha ha"
+    assert live.withdraw(2, 1)
+    assert shown_and_read(live, reader) == "ha "
+    live.begin_attempt(2, 2)
+    live.append("ha!")
+    assert shown_and_read(live, reader) == "ha ha!"
+
+
+def test_a_withdrawal_of_another_attempt_or_of_nothing_changes_nothing() -> None:
+    live = LiveCell(1, 1, touch=lambda _: None)
+    live.begin_attempt(1, 1)
+    live.append("One")
+    live.begin_attempt(1, 2)
+
+    assert not live.withdraw(1, 2)
+    live.append("Two")
+    assert not live.withdraw(1, 1)
+    assert not live.withdraw(2, 2)
+
+    assert (live.text, live.generation) == ("OneTwo", 0)
+
+
+def test_frames_name_the_withdrawal_that_began_their_generation_and_no_other() -> None:
+    live, reader = LiveCell(1, 1, touch=lambda _: None), Reader()
+    live.begin_attempt(2, 3)
+    live.append("Half")
+    shown_and_read(live, reader)
+    live.withdraw(2, 3)
+    shown_and_read(live, reader)
+    late = Reader()
+    shown_and_read(live, late)
+    live.reinstate()
+    shown_and_read(live, reader)
+
+    assert [(frame["g"], frame.get("w")) for frame in reader.frames] == [
+        (0, None),
+        (1, "2.3"),
+        (2, None),
+    ]
+    assert [frame.get("w") for frame in late.frames] == ["2.3"]
+    assert reader.page.tail == "Half"
+
+
+def test_what_was_followed_by_text_is_not_reinstated() -> None:
+    live = LiveCell(1, 1, touch=lambda _: None)
+    for attempt, piece in enumerate(("Half", "Whole"), 1):
+        live.withdraw(1, attempt - 1)
+        live.begin_attempt(1, attempt)
+        live.append(piece)
+
+    live.reinstate()
+    live.reinstate()
+
+    assert (live.text, live.generation) == ("Whole", 1)

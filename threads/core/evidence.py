@@ -52,14 +52,14 @@ class Evidence:
         self.chunks = 0
         self.silent_updates = 0
 
-    def feed_chunk(self, events: list[StreamEvent]) -> None:
-        """Take the events of one wire chunk.
+    def feed_chunk(self, events: list[StreamEvent], *, is_rest: bool = False) -> None:
+        """Take the events of one wire chunk, or the rest that was held back of some.
 
         The first finish reason stands: some gateways send the last chunk twice.
         One that comes with or after an error proves nothing, nor does an error
         that comes in a later chunk than the finish reason.
         """
-        self.chunks += 1
+        self.chunks += not is_rest
         fails = any(isinstance(event, ErrorReport) for event in events)
         for event in events:
             match event:
@@ -78,7 +78,7 @@ class Evidence:
                     pass
             self.has_output = self.has_output or carries_output(event)
             self.is_withdrawable = self.is_withdrawable and is_withdrawable(event)
-        if not self.has_output:
+        if not self.has_output and not is_rest:
             self.silent_updates += 1
 
     @property

@@ -109,15 +109,15 @@ class Attempt:
         self._first_output_ms: int | None = None
         self._last_update_ms: int | None = None
 
-    def feed(self, events: list[StreamEvent]) -> None:
-        """Take the events of one chunk."""
+    def feed(self, events: list[StreamEvent], *, is_rest: bool = False) -> None:
+        """Take the events of one chunk, or the rest that was held back of some."""
         now = self._elapsed_ms()
         if self._first_data_ms is None:
             self._first_data_ms = now
         self._last_update_ms = now
         for event in events:
             self.answer.feed(event)
-        self.evidence.feed_chunk(events)
+        self.evidence.feed_chunk(events, is_rest=is_rest)
         if self._first_output_ms is None and self.evidence.has_output:
             self._first_output_ms = now
 

@@ -162,15 +162,15 @@ async def _read(
         while end is None:
             chunk = await guard.next(is_settled=attempt.evidence.is_settled)
             if isinstance(chunk, StreamEnd):
-                end, chunk = chunk, guard.flush()
-            for event in _shown(attempt, guard, chunk):
-                for each in delivery.take(event):
-                    yield each
-            if attempt.evidence.error is not None and end is None:
-                end = ERROR_SEEN
-                for event in _shown(attempt, guard, guard.flush()):
+                end = chunk
+            else:
+                for event in _shown(attempt, guard, chunk):
                     for each in delivery.take(event):
                         yield each
+                end = ERROR_SEEN if attempt.evidence.error is not None else None
+        for event in _shown(attempt, guard, guard.flush(), is_rest=True):
+            for each in delivery.take(event):
+                yield each
         attempt.end = end
     finally:
         attempt.model_served, attempt.provider = guard.model_served, guard.provider
@@ -192,14 +192,18 @@ def _ended(attempt: Attempt, verdict: Verdict, record: AttemptRecord) -> CallEnd
 
 
 def _shown(
-    attempt: Attempt, guard: GuardedStream, events: list[StreamEvent]
+    attempt: Attempt,
+    guard: GuardedStream,
+    events: list[StreamEvent],
+    *,
+    is_rest: bool = False,
 ) -> Iterator[Envelope | Shown | ToolCallBegan]:
     """Feed one chunk to the attempt and give what is to be shown of it."""
     if not events:
         return
     evidence = attempt.evidence
     began, had_output = evidence.has_tool_calls, evidence.has_output
-    attempt.feed(events)
+    attempt.feed(events, is_rest=is_rest)
     if evidence.has_output and not had_output:
         yield Envelope(guard.model_served)
     for event in events:

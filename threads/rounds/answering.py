@@ -76,7 +76,7 @@ class Progress:
 
     @property
     def reasoning_ms(self) -> int | None:
-        """How long the model reasoned before its first text; None if it did not."""
+        """How long the model reasoned, until text came; None if it did not."""
         if self.reasoning_began is None:
             return None
         return int(
@@ -198,11 +198,11 @@ class Answering:
 
     def add(self, text: str) -> None:
         """Show a piece of the answer."""
-        mark = self._live.mark
+        mark, progress = self._live.mark, self.progress
+        if progress.reasoning_ended is None and progress.reasoning_began is not None:
+            progress.reasoning_ended = monotonic()
         if self._live.length == mark.length:
-            self.progress.has_answered = True
-            if self.progress.reasoning_ended is None:
-                self.progress.reasoning_ended = monotonic()
+            progress.has_answered = True
             self._set_activity(Activity("model"))
             if mark.length:
                 # The text of successive calls reads as paragraphs.
@@ -224,7 +224,6 @@ class Answering:
             return
         self._writer.collect()
         progress = self.progress
-        progress.model_served = self._served_before
         progress.has_answered = progress.is_reasoning = False
         if not self._live.reasoning_length:
             progress.reasoning_began = progress.reasoning_ended = None
@@ -234,6 +233,8 @@ class Answering:
         """Say what is waited for, where that is long enough to wonder (B14)."""
         now = monotonic()
         self.progress.fault = event.fault
+        # It served what does not stand, be it only a count of tokens.
+        self.progress.model_served = self._served_before
         kind = "regenerate" if event.withdrew else "reissue"
         if event.withdrew:
             logger.warning(
