@@ -106,8 +106,9 @@ def has_one_named_ending(seen: Called) -> None:
     assert isinstance(ended, CallEnded)
     for each in middle:
         assert isinstance(each, Envelope | TextDelta | ReasoningDelta | ToolCallBegan)
-    for kind in (Envelope, ToolCallBegan):
-        assert sum(isinstance(each, kind) for each in middle) <= 1
+    assert sum(isinstance(each, ToolCallBegan) for each in middle) <= 1
+    served = [each.model for each in middle if isinstance(each, Envelope)]
+    assert served in ([seen.record.model_served], ["", seen.record.model_served])
     verdict = seen.verdict
     assert verdict.ending in OF_A_CALL
     if verdict.ending is Ending.COMPLETED:
