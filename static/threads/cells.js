@@ -26,6 +26,8 @@ export class Cell {
     this.open = this.part("open");
     this.tail = new Tail(this.part("tail"));
     this.note = element.querySelector(".note");
+    this.again = this.note.dataset.again ?? "";
+    this.unsaid = "";
     this.reasoning = element.querySelector(".reasoning");
     this.thinkingSince = this.reasoningOffset && !this.offset ? performance.now() : null;
   }
@@ -43,30 +45,37 @@ export class Cell {
     return [this.generation, this.blocks.length, this.offset, this.reasoningOffset];
   }
 
-  // Returns "resync" when the frame does not follow what is shown, "withdrawn"
-  // when text was taken back, else "".
+  get isBlank() {
+    return !this.body.textContent.trim();
+  }
+
+  // Returns false when the frame does not follow what is shown.
   apply(frame) {
-    if (frame.g < this.generation) return "";
-    const withdrawn = frame.g > this.generation;
-    if (withdrawn && !this.withdraw(frame)) return "resync";
+    if (frame.g < this.generation) return true;
+    const wasRead = !this.isBlank;
+    if (frame.g > this.generation && !this.renew(frame)) return false;
     if (frame.b !== undefined) {
-      if (frame.k > this.blocks.length) return "resync";
+      if (frame.k > this.blocks.length) return false;
       this.replace(frame);
     } else if (frame.t !== undefined) {
-      if (frame.o !== this.offset) return "resync";
+      if (frame.o !== this.offset) return false;
       this.tail.append(frame.t);
     }
     if (frame.n !== undefined) this.offset = frame.n;
-    if (frame.r !== undefined && !this.reason(frame)) return "resync";
+    if (frame.r !== undefined && !this.reason(frame)) return false;
     if (this.offset) this.endThinking();
-    if (frame.note !== undefined) this.annotate(textOfHtml(frame.note));
-    else if (frame.t && !withdrawn) this.annotate("");
+    if (frame.note !== undefined) this.annotate(textOfHtml(frame.note), frame.again);
+    else if (frame.w && wasRead && this.isBlank) this.explain();
+    else if (!frame.w && (frame.t || frame.r)) this.annotate("");
     this.mark();
-    return withdrawn ? "withdrawn" : "";
+    return true;
   }
 
-  withdraw(frame) {
-    if (frame.k !== 0 || frame.b === undefined) return false;
+  // A newer generation comes whole. What else the server says of one that is not
+  // here yet, such as a note, is taken as it is.
+  renew(frame) {
+    if (frame.b === undefined) return frame.t === undefined && frame.r === undefined;
+    if (frame.k !== 0) return false;
     this.generation = frame.g;
     this.reasoningOffset = 0;
     this.reasoning.querySelector(".reasoning-text").textContent = "";
@@ -85,11 +94,16 @@ export class Cell {
   }
 
   reason(frame) {
-    if (frame.ro !== this.reasoningOffset) return false;
-    this.reasoning.querySelector(".reasoning-text").append(document.createTextNode(frame.r));
+    const place = this.reasoning.querySelector(".reasoning-text");
+    if (frame.ro === 0) place.textContent = "";
+    else if (frame.ro !== this.reasoningOffset) return false;
+    place.append(document.createTextNode(frame.r));
     this.reasoningOffset = frame.rn;
     this.reasoning.hidden = false;
-    if (!this.offset) this.thinkingSince ??= performance.now();
+    if (!this.offset && this.thinkingSince === null) {
+      this.thinkingSince = performance.now();
+      this.label.textContent = this.label.dataset.thinking;
+    }
     return true;
   }
 
@@ -104,19 +118,22 @@ export class Cell {
     this.thinkingSince = null;
   }
 
-  // While it thinks, the folded line itself says how long.
-  annotate(text) {
+  // While it thinks, the folded line itself says how long. `again` numbers the try
+  // that a note tells of: each is said aloud once, not its seconds.
+  annotate(text, again = "") {
     const thinking = this.thinkingSince !== null;
     if (thinking) this.label.textContent = text || this.label.dataset.thinking;
     this.note.textContent = thinking ? "" : text;
-    this.note.hidden = thinking || !text;
-    if (!text) this.note.classList.remove("withdrawn");
+    this.note.classList.toggle("again", Boolean(again));
+    if (again && again !== this.again) this.unsaid = text;
+    this.again = again;
   }
 
-  explainWithdrawal(text) {
-    if (!this.note.textContent) this.note.textContent = text;
-    this.note.hidden = false;
-    this.note.classList.add("withdrawn");
+  // Until the server's note is here, and should it not come.
+  explain() {
+    if (this.again) return;
+    this.unsaid = this.note.textContent = this.note.dataset.withdrawn;
+    this.note.classList.add("again");
   }
 
   mark() {
@@ -130,6 +147,7 @@ export class Cell {
     this.element.dataset.status = status;
     this.endThinking();
     this.annotate("");
+    this.note.hidden = true;
     if (this.tail.text.trim() || this.open.hasChildNodes()) return false;
     this.tail.element.remove();
     this.open.remove();

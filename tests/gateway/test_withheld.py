@@ -225,3 +225,14 @@ async def test_who_leaves_a_buffered_call_can_have_what_it_held(
                 break
 
     assert observer.held == [TextDelta("Half an ans")]
+
+
+async def test_a_buffered_call_that_asks_for_a_tool_in_the_end_shows_no_draft(
+    gateway: FakeGateway,
+) -> None:
+    asks = Script(CALL, chunk(finish="tool_calls"), DONE)
+
+    result = await recovered(gateway, CUT, asks, retry=BUFFERED)
+
+    assert result.shown == ""
+    assert result.decisions == [("reissue", ""), ("none", "whole")]

@@ -130,7 +130,8 @@ async def run_call(
         if again and delivery.has_shown:
             yield Withdrawn(request.call, number)
         if not again:
-            for event in delivery.rest(attempt.model_served):
+            is_whole = verdict.ending in WHOLE
+            for event in delivery.rest(attempt.model_served, is_whole=is_whole):
                 yield event
         record = attempt.record()
         observer.attempt = None

@@ -57,13 +57,13 @@ class Delivery:
                 self.has_shown = True
                 yield event
 
-    def rest(self, model: str) -> Iterator[Delivered]:
+    def rest(self, model: str, *, is_whole: bool) -> Iterator[Delivered]:
         """Give what was withheld, once no other attempt follows.
 
-        Of a buffered call the last text that came, be it an earlier attempt's:
-        nothing that was streamed is lost.
+        Of a buffered call that did not become whole this is the last text that
+        came, be it an earlier attempt's: nothing that was streamed is lost.
         """
         if self._delivered is None or self._delivered.model != model:
             yield Envelope(model)
-        yield from self._observer.held or self._held
-        self._observer.held = []
+        last_text, self._observer.held = self._observer.held, []
+        yield from self._held if is_whole else last_text or self._held
