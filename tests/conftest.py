@@ -232,13 +232,18 @@ def site(transactional_db: None, site_starter: Callable[[], Site]) -> Site:
     return site_starter()
 
 
-def start_site(log: Path) -> Site:
-    """Start the site on a free port, and wait until it listens."""
+def start_site(log: Path, **more: str) -> Site:
+    """Start the site on a free port, and wait until it listens.
+
+    Its calls are not tried again, unless `more` of the environment says so.
+    """
     port = free_port()
     name = connection.settings_dict["NAME"]
     environment = os.environ | {
         "DATABASE_URL": f"sqlite:///{name}",
         "DJANGO_SETTINGS_MODULE": "chatsite.settings",
+        "CHAT_CALL_RETRIES": "0",
+        **more,
     }
     with log.open("ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command

@@ -28,7 +28,7 @@ from threads.rounds.hello import Ack, Hello, MalformedError, Resync, parse
 from threads.rounds.hub import Watcher, hub
 from threads.rounds.live import Shown
 from threads.rounds.loops import start_task
-from threads.rounds.notes import note
+from threads.rounds.notes import Note, note
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         self.lack = pages.Lack()
         self.resyncs: set[int] = set()
         self.resynced_at = 0.0
-        self.notes: dict[int, str] = {}
+        self.notes: dict[int, Note] = {}
         self.acks = False
         self.messages, self.counted_since = 0, monotonic()
         self.sent = self.acked = self.marked = 0
@@ -226,11 +226,13 @@ class ThreadConsumer(AsyncWebsocketConsumer):
 
     async def _send_notes(self, watcher: Watcher) -> None:
         for cell_id, live in list(watcher.cells.items()):
-            words = note(live) if cell_id in watcher.shown else ""
-            if words != self.notes.get(cell_id, ""):
+            words = note(live) if cell_id in watcher.shown else Note()
+            if words != self.notes.get(cell_id, Note()):
                 self.notes[cell_id] = words
                 generation = live.published.shown.generation
-                frame = {"c": cell_id, "g": generation, "note": escape(words)}
+                frame = {"c": cell_id, "g": generation, "note": escape(words.text)}
+                if words.again:
+                    frame["again"] = words.again
                 await self._send(json.dumps(frame, ensure_ascii=False))
 
     async def _send(self, message: str) -> None:

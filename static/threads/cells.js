@@ -26,8 +26,9 @@ export class Cell {
     this.open = this.part("open");
     this.tail = new Tail(this.part("tail"));
     this.note = element.querySelector(".note");
-    this.again = this.note.dataset.again ?? "";
-    this.unsaid = "";
+    this.again = Number(this.note.dataset.again ?? 0);
+    this.isUntold = false;
+    this.news = "";
     this.reasoning = element.querySelector(".reasoning");
     this.thinkingSince = this.reasoningOffset && !this.offset ? performance.now() : null;
   }
@@ -52,8 +53,9 @@ export class Cell {
   // Returns false when the frame does not follow what is shown.
   apply(frame) {
     if (frame.g < this.generation) return true;
-    const wasRead = !this.isBlank;
-    if (frame.g > this.generation && !this.renew(frame)) return false;
+    const isNewer = frame.g > this.generation;
+    const wasRead = isNewer && frame.w && !this.isBlank;
+    if (isNewer && !this.renew(frame)) return false;
     if (frame.b !== undefined) {
       if (frame.k > this.blocks.length) return false;
       this.replace(frame);
@@ -62,11 +64,11 @@ export class Cell {
       this.tail.append(frame.t);
     }
     if (frame.n !== undefined) this.offset = frame.n;
-    if (frame.r !== undefined && !this.reason(frame)) return false;
+    if (frame.r !== undefined && !this.reason(frame, isNewer)) return false;
     if (this.offset) this.endThinking();
     if (frame.note !== undefined) this.annotate(textOfHtml(frame.note), frame.again);
-    else if (frame.w && wasRead && this.isBlank) this.explain();
-    else if (!frame.w && (frame.t || frame.r)) this.annotate("");
+    else if (wasRead && this.isBlank) this.explain();
+    else if (!frame.w && (frame.t || frame.r || frame.b?.length)) this.annotate("");
     this.mark();
     return true;
   }
@@ -76,11 +78,11 @@ export class Cell {
   renew(frame) {
     if (frame.b === undefined) return frame.t === undefined && frame.r === undefined;
     if (frame.k !== 0) return false;
+    this.endThinking();
     this.generation = frame.g;
     this.reasoningOffset = 0;
     this.reasoning.querySelector(".reasoning-text").textContent = "";
     this.reasoning.hidden = true;
-    this.thinkingSince = null;
     return true;
   }
 
@@ -93,14 +95,14 @@ export class Cell {
     this.tail = this.tail.succeed(frame.d ?? "p", frame.t ?? "", frame.l ?? "");
   }
 
-  reason(frame) {
+  reason(frame, isKept) {
     const place = this.reasoning.querySelector(".reasoning-text");
     if (frame.ro === 0) place.textContent = "";
     else if (frame.ro !== this.reasoningOffset) return false;
     place.append(document.createTextNode(frame.r));
     this.reasoningOffset = frame.rn;
     this.reasoning.hidden = false;
-    if (!this.offset && this.thinkingSince === null) {
+    if (!this.offset && !isKept && this.thinkingSince === null) {
       this.thinkingSince = performance.now();
       this.label.textContent = this.label.dataset.thinking;
     }
@@ -119,21 +121,31 @@ export class Cell {
   }
 
   // While it thinks, the folded line itself says how long. `again` numbers the try
-  // that a note tells of: each is said aloud once, not its seconds.
-  annotate(text, again = "") {
+  // that a note tells of: each is news once, its seconds are not.
+  annotate(text, again = 0) {
     const thinking = this.thinkingSince !== null;
     if (thinking) this.label.textContent = text || this.label.dataset.thinking;
     this.note.textContent = thinking ? "" : text;
-    this.note.classList.toggle("again", Boolean(again));
-    if (again && again !== this.again) this.unsaid = text;
+    this.note.classList.toggle("again", again > 0);
+    if (again && again !== this.again) this.news = text;
+    else if (this.isUntold) this.news = this.note.dataset.withdrawn;
     this.again = again;
+    this.isUntold = false;
   }
 
-  // Until the server's note is here, and should it not come.
+  // Said in the place of the text that left, until the server's own note is here.
   explain() {
     if (this.again) return;
-    this.unsaid = this.note.textContent = this.note.dataset.withdrawn;
+    this.note.textContent = this.note.dataset.withdrawn;
     this.note.classList.add("again");
+    this.isUntold = true;
+  }
+
+  // What is to be said aloud of this cell, once.
+  takeNews() {
+    const { news } = this;
+    this.news = "";
+    return news;
   }
 
   mark() {

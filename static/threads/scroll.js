@@ -1,7 +1,8 @@
 // Where the reader is. The view follows new text only while they are at the end;
 // a message that was just sent stands near the top, above a spacer that shrinks as
 // the answer grows, so that nothing moves while it is read. A cell that takes the
-// place of another moves nothing either: what was in view of the old one stays.
+// place of another moves nothing either: what was in view of the old one stays. Who
+// reads a text that is taken back is shown where it begins again.
 
 const NEAR_END = 48;
 
@@ -49,7 +50,7 @@ export class Scroll {
   }
 
   moved() {
-    if (this.atEnd) this.following = true;
+    if (this.atEnd) this.following ||= scrollY !== this.last;
     else if (scrollY < this.last - 2) this.following = false;
     this.last = scrollY;
     if (this.following) this.unseen = false;
@@ -79,21 +80,46 @@ export class Scroll {
 
   // The top of the old cell stays where it was if it could be seen, else its foot.
   replace(shown, cell) {
-    const root = document.documentElement;
     const before = shown.getBoundingClientRect();
     const edge = before.top < this.bar.offsetHeight ? "bottom" : "top";
+    this.still(() => {
+      shown.replaceWith(cell);
+      scrollBy({ top: cell.getBoundingClientRect()[edge] - before[edge], behavior: "instant" });
+      this.hold();
+    });
+    this.following = this.atEnd;
+  }
+
+  // `rest` stands where the text of a cell ends, when some of it is taken back.
+  shorten(cell, rest, take) {
+    const { following } = this;
+    let taken;
+    this.still(() => {
+      taken = take();
+      if (rest.getBoundingClientRect().top >= this.bar.offsetHeight) this.hold();
+      else this.pin(cell.previousElementSibling ?? cell);
+    });
+    this.following = following;
+    return taken;
+  }
+
+  // Let something change while the page is long enough for any place of the view.
+  still(change) {
+    const root = document.documentElement;
     root.style.overflowAnchor = "none";
     this.spacer.style.height = `${root.scrollHeight}px`;
-    shown.replaceWith(cell);
-    scrollBy({ top: cell.getBoundingClientRect()[edge] - before[edge], behavior: "instant" });
-    this.pinned = null;
-    const end = root.scrollHeight - this.spacer.offsetHeight;
-    this.held = this.size + Math.max(0, Math.floor(scrollY + innerHeight - end));
-    this.measure();
+    change();
     this.height = this.cells.scrollHeight;
-    this.following = this.atEnd;
     this.last = scrollY;
     requestAnimationFrame(() => requestAnimationFrame(() => { root.style.overflowAnchor = ""; }));
+  }
+
+  // The page ends where the view does, or further down.
+  hold() {
+    this.pinned = null;
+    const end = document.documentElement.scrollHeight - this.spacer.offsetHeight;
+    this.held = this.size + Math.max(0, Math.floor(scrollY + innerHeight - end));
+    this.measure();
   }
 
   pin(cell) {

@@ -63,12 +63,11 @@ function announce(status, sentence = "") {
 function applyFrame(frame) {
   const cell = live.get(frame.c);
   if (!cell) return;
-  const outcome = cell.apply(frame);
-  if (outcome === "resync") sendJson({ type: "resync", cell: frame.c });
-  if (outcome === "withdrawn") {
-    cell.explainWithdrawal(main.dataset.sayWithdrawn);
-    say(main.dataset.sayWithdrawn);
-  }
+  const follows = frame.w && frame.g > cell.generation
+    ? scroll.shorten(cell.element, cell.note, () => cell.apply(frame))
+    : cell.apply(frame);
+  if (!follows) sendJson({ type: "resync", cell: frame.c });
+  say(cell.takeNews());
   if (frame.s && frame.s !== "streaming") end(frame.c, cell, frame.s);
 }
 

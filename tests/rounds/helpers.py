@@ -148,7 +148,7 @@ ARTICLE = re.compile(
     r'data-offset="(?P<offset>\d+)" data-reasoning-offset="(?P<reasoning>\d+)" '
     r'data-status="(?P<status>\w+)".*?'
     r'<div class="reasoning-text" dir="auto">(?P<thoughts>.*?)</div>.*?'
-    r'<div class="answer-text" dir="auto">(?P<body>.*?)</div>\s*<p class="note"',
+    r'<div class="answer-text" dir="auto">(?P<body>.*?)</div>\s*<p class="note\b',
     re.DOTALL,
 )
 TAIL = re.compile(

@@ -113,18 +113,37 @@ def test_a_frame_out_of_order_is_asked_for_again_and_not_shown(
 
 
 def test_a_withdrawal_empties_the_answer_and_says_so(page: Page, wire: Wire) -> None:
+    words = "The answer was cut. Starting again…"
     wire.say(g=0, n=20, k=0, b=["<p>Closed</p>"], d="p", t="open", r="hm", ro=0, rn=2)
     expect(page.locator(".block")).to_have_text("Closed")
 
-    wire.say(g=1, n=0, k=0, b=[], d="p", t="")
+    wire.say(g=1, n=0, k=0, b=[], d="p", t="", w="1.1")
     wire.say(g=0, o=20, n=24, t="LATE")
 
     expect(page.locator(".answer-text")).to_have_text("")
-    expect(page.locator(".note")).to_contain_text("withdrawn")
-    expect(page.locator("#status")).to_contain_text("withdrawn")
+    expect(page.locator(".note")).to_have_text(words)
     wire.say(g=1, o=0, n=3, t="New")
     expect(page.locator(".answer-text")).to_have_text("New")
     expect(page.locator(".note")).to_be_hidden()
+    expect(page.locator("#status")).to_have_text(words)
+
+
+def test_only_a_text_that_was_read_is_said_to_be_withdrawn(
+    page: Page, wire: Wire
+) -> None:
+    before = page.locator("#status").inner_text()
+    wire.say(g=0, n=2, k=0, b=[], d="p", t="\n ", r="hm", ro=0, rn=2)
+    expect(page.locator(".reasoning")).to_be_visible()
+
+    wire.say(g=1, n=0, k=0, b=[], d="p", t="", w="1.1")
+    expect(page.locator(".reasoning")).to_be_hidden()
+    expect(page.locator(".note")).to_be_hidden()
+
+    wire.say(g=1, o=0, n=9, t="Once read")
+    wire.say(g=2, n=4, k=0, b=[], d="p", t="Once")
+    expect(page.locator(".answer-text")).to_have_text("Once")
+    expect(page.locator(".note")).to_be_hidden()
+    expect(page.locator("#status")).to_have_text(before)
 
 
 def test_cells_that_come_twice_are_shown_once(page: Page, wire: Wire) -> None:

@@ -21,7 +21,8 @@ class CellView:
     """What a page shows of a cell: closed blocks, then what is still growing.
 
     Offsets count the characters of text and reasoning that this view has taken
-    in; `tail` may be shorter (see `MarkdownStream`, also for `revision`).
+    in; `tail` may be shorter (see `MarkdownStream`, also for `revision`). `note`
+    says what is waited for, `again` numbers the try that it tells of.
     """
 
     generation: int
@@ -34,6 +35,8 @@ class CellView:
     reasoning: str = ""
     reasoning_offset: int = 0
     revision: int = 0
+    note: str = ""
+    again: int = 0
 
 
 def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:

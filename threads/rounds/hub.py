@@ -8,12 +8,13 @@ the channel layer, and nothing is kept for a socket but where it stands.
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from threads.rendering import CellView
 from threads.rounds.live import LiveCell, Published, Shown
 from threads.rounds.loops import PerLoop, start_task
+from threads.rounds.notes import note
 
 logger = logging.getLogger(__name__)
 
@@ -192,7 +193,15 @@ def live_state(cell_id: int) -> Published | None:
     return None if live is None else live.published
 
 
-def live_view(cell_id: int) -> CellView | None:
-    """Return what a page shows of a cell that is live in this process."""
-    state = live_state(cell_id)
-    return None if state is None else state.view()
+def live_view(cell_id: int, state: Published | None = None) -> CellView | None:
+    """Return what a page shows of a cell that is live in this process.
+
+    Its note is in the language that the caller has activated. `state` is shown in
+    place of the one that is published now.
+    """
+    live = _live_cells.get(cell_id)
+    if live is None:
+        return None
+    said = note(live)
+    view = (state or live.published).view()
+    return replace(view, note=said.text, again=said.again)

@@ -1,5 +1,6 @@
 """What a cell that shows nothing new is doing, in the viewer's language."""
 
+from dataclasses import dataclass
 from math import ceil
 from time import monotonic
 
@@ -16,18 +17,34 @@ NARRATED_SECONDS = 10.0
 AGAIN = ("reissue", "regenerate")
 
 
-def note(live: LiveCell) -> str:
-    """Return the status note of a cell, empty while its text is arriving.
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a page shows where the text goes on.
+
+    `again` numbers the try that it tells of, 0 if it tells of none: pages say that
+    aloud once, and not the seconds of a wait (requirement J10).
+    """
+
+    text: str = ""
+    again: int = 0
+
+
+def note(live: LiveCell) -> Note:
+    """Return the note of a cell, empty while its text is arriving.
 
     The caller has activated the language and escapes the result.
     """
-    if live.is_over:
-        return ""
     activity, now = live.activity, monotonic()
+    if live.is_over:
+        return Note()
+    if activity.kind in AGAIN:
+        return Note(_again(activity, now), activity.attempt)
+    return Note(_status(live, activity, now))
+
+
+def _status(live: LiveCell, activity: Activity, now: float) -> str:
     if activity.kind == "tool":
         return _("Using the tool %(name)s…") % {"name": activity.name}
-    if activity.kind in AGAIN:
-        return _again(activity, now)
     quiet = int(now - max(activity.since, live.last_output_at))
     if quiet < QUIET_SECONDS:
         return ""

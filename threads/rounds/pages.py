@@ -24,7 +24,7 @@ from threads.rendering import (
     thread_row_html,
     view_of,
 )
-from threads.rounds.hub import live_state
+from threads.rounds.hub import live_state, live_view
 from threads.rounds.live import Shown
 from threads.sentences import edited_words
 
@@ -179,7 +179,8 @@ def _whole(cell: Cell, reading: Reading, shared: Shared, *, swap: str = "") -> s
     if cell.status == Cell.Status.STREAMING:
         state = live_state(cell.pk)
         if state is not None:
-            view, reading.shown[cell.pk] = state.view(), state.shown
+            view = live_view(cell.pk, state) or state.view()
+            reading.shown[cell.pk] = state.shown
         else:
             view = view_of(cell, JournalEntry.objects.filter(cell=cell))
             reading.shown[cell.pk] = place_of(view)

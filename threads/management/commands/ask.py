@@ -162,9 +162,7 @@ class Command(BaseCommand):
                 if not is_seen:
                     self._write("\n\n")
                     with translation.override(locale):
-                        self.stderr.write(
-                            _("The text was withdrawn; the answer starts again.")
-                        )
+                        self.stderr.write(_("The answer was cut. Starting again…"))
             self._write(text[self.written :])
             self.written = len(text)
 
