@@ -15,6 +15,15 @@ function block(html) {
   return element;
 }
 
+// Tell whether an answer that is being written shows less than another copy of it.
+export function isBehind(element, other) {
+  if (element.dataset.status !== "streaming") return false;
+  const [mine, theirs] = [element, other].map(({ dataset }) =>
+    [dataset.generation, dataset.offset, dataset.reasoningOffset].map(Number));
+  const place = mine.findIndex((count, index) => count !== theirs[index]);
+  return place >= 0 && mine[place] < theirs[place];
+}
+
 export class Cell {
   constructor(element) {
     this.element = element;

@@ -1,6 +1,6 @@
 // A thread's page: its socket, its answers, its one status region.
 
-import { Cell } from "./cells.js";
+import { Cell, isBehind } from "./cells.js";
 import { forgetBusy, installComposer } from "./composer.js";
 import { installRemedies, keepDraft } from "./remedies.js";
 import { Scroll } from "./scroll.js";
@@ -136,13 +136,15 @@ main.addEventListener("htmx:wsBeforeMessage", (event) => {
 });
 
 // Cells come by the socket and as the answer to a form; each is put in once: at the
-// end, or in the place of another version.
+// end, or in the place of another version. Of two that are the same the one with more
+// text stays: the server counts on it.
 cells.addEventListener("htmx:oobBeforeSwap", (event) => {
   if (event.detail.target !== cells) return;
   for (const cell of [...event.detail.fragment.children]) {
     const shown = cells.querySelector(`:scope > [data-position="${cell.dataset.position}"]`);
-    if (document.getElementById(cell.id)) cell.remove();
-    else if (shown) replace(shown, cell);
+    const twin = document.getElementById(cell.id);
+    if (twin && !isBehind(twin, cell)) cell.remove();
+    else if (twin ?? shown) replace(twin ?? shown, cell);
   }
 });
 

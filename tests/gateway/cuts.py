@@ -1,5 +1,7 @@
 """Streams that end in ways which pass by themselves, and a call that meets them."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.fakegateway import (
@@ -14,6 +16,7 @@ from tests.fakegateway import (
     frame,
     tool_call,
 )
+from tests.fakescript import Step
 from tests.gateway.calling import AGAIN, PATIENT, Called, answered
 from threads.core.retry import Policy
 from threads.gateway.calls import CallBounds
@@ -27,7 +30,7 @@ SILENT = Script(Head())
 HURRIED = CallBounds(first_data_seconds=0.5, idle_seconds=0.3)
 """For calls that fall silent."""
 
-ENDS = {
+ENDS: Mapping[str, tuple[Step | bytes, ...]] = {
     "end": (),
     "close": (Close(),),
     "reset": (Reset(),),

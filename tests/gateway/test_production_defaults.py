@@ -128,9 +128,10 @@ def test_a_stall_in_the_middle_is_found_after_two_minutes(play: Player) -> None:
 def test_a_late_cut_is_tried_again_inside_the_window_only(
     play: Player, seconds: float, tries: int, reason: str
 ) -> None:
-    slow = [chunk(content="word "), Pause(seconds / 8)] * 8
+    word, pause = chunk(content="word "), Pause(seconds / 4)
+    slow = Script(word, pause, word, pause, word, pause, word, pause, Reset())
 
-    records, times = play(Script(*slow, Reset()), SILENCE)
+    records, times = play(slow, SILENCE)
 
     assert (len(times), records[0].retry_reason) == (tries, reason)
     assert times[-1] <= 480

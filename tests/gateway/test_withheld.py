@@ -152,6 +152,7 @@ async def test_a_buffered_call_that_is_cut_is_sent_again_and_shows_nothing_of_it
     result = await recovered(gateway, CUT, WHOLE, retry=BUFFERED)
 
     assert result.shown == "All of it"
+    assert result.served == ["fake-model"]
     assert result.withdrawn == []
     assert result.decisions == [("reissue", ""), ("none", "whole")]
     assert result.records[0].withdrawn_text == ""

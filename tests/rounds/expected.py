@@ -206,7 +206,9 @@ class Expected:
         now.reasons = frozenset(reasons)
         if not reasons:
             return AGAIN
-        return MAYBE if is_late and low <= left and not any(obstacles.values()) else OVER
+        return (
+            MAYBE if is_late and low <= left and not any(obstacles.values()) else OVER
+        )
 
     @property
     def wait(self) -> tuple[float, float]:

@@ -86,7 +86,9 @@ class Play(Scene):
                     await self._refused(0)
                     return
             case "silence":
-                code = "stalled_mid_answer" if self._has_data else "stalled_before_start"
+                code = (
+                    "stalled_mid_answer" if self._has_data else "stalled_before_start"
+                )
                 await self._be_silent()
         await self._end(code)
 
@@ -187,6 +189,8 @@ class Play(Scene):
             case "tools":
                 asked = then[0].call_tool("ok")
                 exchange.send(self._fragment(asked, "whole"))
+            case _:
+                pass
         then[0].now.finish = "stop"
         then[0].end("", self.time)
         exchange.send(self._chunk(finish="stop"), DONE)

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from tests.rounds.drivengateway import Exchange
 from tests.rounds.expected import BROKEN, Expected, Rules, Step, Try
-from tests.rounds.helpers import Page
+from tests.rounds.helpers import Page, PageCell, answers_in
 from tests.rounds.theatre import Theatre
 from tests.rounds.watching import Watching, words, words_of
 from threads.core.snapshot import Position
 from threads.models import Round, Thread
 from threads.rendering import render_text
+from threads.rounds import pages
 from threads.rounds.engine import engine
 from threads.rounds.engine import stop as engine_stop
 
@@ -119,7 +120,9 @@ class Scene:
         else:
             expected.begin(exchange, is_next_call=is_next)
         if is_next:
-            self._messages = _continued(exchange.json["messages"], self._messages, asked)
+            self._messages = _continued(
+                exchange.json["messages"], self._messages, asked
+            )
         assert exchange.body == expected.of_call[0].exchanges[0].body
         self.log.append(exchange)
         self.state = "asked"
@@ -198,8 +201,7 @@ class Scene:
 
     async def pages_agree(self, text: str, generation: int, status: str) -> None:
         """See that every page shows, at the end, what the database has."""
-        await asyncio.sleep(FRAME)
-        await self.open_late_page()
+        await self.settle_visitors()
         blocks = list(render_text(text))
         for watching in (self.eager, self.lazy):
             page = watching.look()
@@ -207,17 +209,25 @@ class Scene:
             assert (page.generation, page.offset) == (generation, len(text))
             watching.leave()
         for visitor in self.visitors:
-            cell = visitor.cells[self.cell_id]
-            assert (cell.blocks, cell.tail, cell.open_html) == (blocks, "", "")
-            assert (cell.generation, cell.offset) == (generation, len(text))
-            assert cell.status == status
+            _shows(visitor.cells[self.cell_id], blocks, generation, len(text), status)
             await visitor.close()
         self.visitors.clear()
 
-    async def open_late_page(self) -> None:
-        page = Page(self.theatre.owner, self.thread)
-        self.visitors.append(page)
-        await page.open()
+    def late_page_agrees(self, text: str, generation: int, status: str) -> None:
+        """See what a page is sent that says hello when all is over."""
+        reading = pages.read(
+            self.thread.pk,
+            self.theatre.owner.pk,
+            position=-1,
+            lack=pages.Lack(newer=True),
+        )
+        assert reading is not None
+        _, cell = answers_in("".join(reading.messages))[self.cell_id]
+        _shows(cell, list(render_text(text)), generation, len(text), status)
+
+    async def settle_visitors(self) -> None:
+        """Let time pass, and every other tab read what has come for it."""
+        await asyncio.sleep(FRAME)
         await self.theatre.loop.quiet()
         for visitor in self.visitors:
             while not visitor.socket.output_queue.empty():
@@ -232,6 +242,14 @@ class Scene:
         for visitor in self.visitors:
             await visitor.close()
         await asyncio.sleep(1)
+
+
+def _shows(
+    cell: PageCell, blocks: list[str], generation: int, offset: int, status: str
+) -> None:
+    assert (cell.blocks, cell.tail, cell.open_html) == (blocks, "", "")
+    assert (cell.generation, cell.offset) == (generation, offset)
+    assert cell.status == status
 
 
 def _continued(

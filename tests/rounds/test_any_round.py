@@ -8,8 +8,8 @@ some in CI and fewer elsewhere); with it the examples are drawn anew, and
 
 import os
 import random
-from collections.abc import Coroutine, Iterator
-from typing import Any, ClassVar
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, event, settings
@@ -26,14 +26,16 @@ from pytest_django import Settings
 from tests.rounds import audit
 from tests.rounds.expected import Rules
 from tests.rounds.helpers import open_now
-from tests.rounds.play import Amid, After, Cut, Fragment, Hint, Play
+from tests.rounds.play import After, Amid, Cut, Fragment, Hint, Play
 from tests.rounds.scene import FIRST_DATA, IDLE, Message
 from tests.rounds.theatre import Theatre, open_theatre
 from threads.models import Round, Thread
 
+Taken = TypeVar("Taken", bound=Callable[..., None])
+
 ASKED_FOR = os.environ.get("ROUND_EXAMPLES")
 EXAMPLES = int(ASKED_FOR or (300 if os.environ.get("CI") == "true" else 40))
-MOST_ROUNDS = 3
+MOST_ROUNDS = 2
 
 many = settings(
     deadline=None,
@@ -55,10 +57,12 @@ PIECES = st.lists(
     min_size=1,
     max_size=3,
 )
+FIRST = st.sampled_from(((), (), ("half ",), ("ha ", "ha "), (" ",)))
+"""Text that comes right before the end of a response."""
 SEEN = st.booleans()
 
 
-def when(*states: str) -> Any:
+def when(*states: str) -> Callable[[Taken], Taken]:
     """A step that is possible in these states of the round only."""
     return precondition(lambda self: self.play.state in states)
 
@@ -118,9 +122,9 @@ class AnyRound(RuleBasedStateMachine):
         self.do(self.play.pass_time(1.0))
 
     @when("asked")
-    @rule(how=st.sampled_from(("eof", "half", "reset", "silence")))
-    def is_cut(self, how: Cut) -> None:
-        self.do(self.play.cut(how))
+    @rule(how=st.sampled_from(("eof", "half", "reset", "silence")), first=FIRST)
+    def is_cut(self, how: Cut, first: tuple[str, ...]) -> None:
+        self.do(self.play.cut(how), first=first)
 
     @when("asked")
     @rule(
@@ -128,18 +132,31 @@ class AnyRound(RuleBasedStateMachine):
             ("http_5xx", "http_429", "finish_error", "http_403", "http_400")
         ),
         asked_wait=st.sampled_from((None, None, None, 1.5, 5.0, 90.0)),
+        first=FIRST,
     )
-    def fails(self, code: str, asked_wait: float | None) -> None:
-        self.do(self.play.fail(code, asked_wait=asked_wait))
+    def fails(
+        self, code: str, asked_wait: float | None, first: tuple[str, ...]
+    ) -> None:
+        self.do(self.play.fail(code, asked_wait=asked_wait), first=first)
 
     @when("asked")
     @rule(
         finish=st.sampled_from(("stop", "stop", "tool_calls", "length")),
         then=st.sampled_from(("done", "done", "eof", "reset", "error", "silence")),
         has_usage=st.booleans(),
+        first=FIRST,
     )
-    def completes(self, finish: str, then: After, has_usage: bool) -> None:
-        self.do(self.play.complete(finish, then, has_usage=has_usage))
+    def completes(
+        self, finish: str, then: After, has_usage: bool, first: tuple[str, ...]
+    ) -> None:
+        step = self.play.complete(finish, then, has_usage=has_usage)
+        self.do(step, first=first)
+
+    @when("asked")
+    @rule(first=FIRST)
+    def asks_for_a_tool(self, first: tuple[str, ...]) -> None:
+        self.do(self.play.call_tool("whole"), first=first)
+        self.do(self.play.complete("tool_calls", "done", has_usage=True))
 
     @when("asked")
     @precondition(lambda self: not self.play.exchange.has_head)
@@ -164,7 +181,7 @@ class AnyRound(RuleBasedStateMachine):
         self.do(self.play.press_stop(sees=sees, amid=amid, turns=turns))
 
     @when("asked", "waiting")
-    @precondition(lambda self: len(self.play.visitors) < 2 and self.may_look)
+    @precondition(lambda self: not self.play.visitors and self.may_look)
     @rule()
     def a_page_opens(self) -> None:
         self.do(self.play.open_page())
@@ -200,9 +217,13 @@ class AnyRound(RuleBasedStateMachine):
         self.play = Play(self.theatre, self.thread, round_, rules)
         self.do(self.play.begin(self.history))
 
-    def do(self, step: Coroutine[Any, Any, None]) -> None:
+    def do(
+        self, step: Coroutine[Any, Any, None], *, first: tuple[str, ...] = ()
+    ) -> None:
         """Take one step; what comes after a failed one says nothing."""
         self.is_intact = False
+        if first:
+            self.theatre.run(self.play.say([*first], together=True, passes=False))
         self.theatre.run(step)
         if self.play.state == "over":
             self.look_back()
@@ -219,9 +240,9 @@ class AnyRound(RuleBasedStateMachine):
             assert cell.text_generation == expected.generation
         audit.ledger_tells_the_truth(round_, expected, play.log, is_vague=play.is_vague)
         audit.tools_ran_once(round_, expected, is_vague=play.is_vague)
-        self.theatre.run(
-            play.pages_agree(cell.text, cell.text_generation, cell.status)
-        )
+        stands = (cell.text, cell.text_generation, cell.status)
+        self.theatre.run(play.pages_agree(*stands))
+        play.late_page_agrees(*stands)
         self.leaves_nothing_behind()
         if cell.text:
             self.history.append({"role": "assistant", "content": cell.text})

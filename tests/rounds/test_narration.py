@@ -12,7 +12,7 @@ from tests.rounds.recovering import CUT, SILENT, begun
 from threads.models import Thread
 from threads.rounds.hub import hub
 from threads.rounds.live import Activity, LiveCell
-from threads.rounds.notes import note
+from threads.rounds.notes import Note, note
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,8 @@ def test_a_long_wait_is_counted_down(kind: str, seconds: float, said: str) -> No
     live = LiveCell(1, 1, touch=lambda _: None)
     live.activity = Activity(kind, now, attempt=2, total=3, until=now + seconds)
 
-    assert re.fullmatch(said, note(live))
+    assert re.fullmatch(said, note(live).text)
+    assert note(live).again == (2 if said else 0)
 
 
 def test_a_wait_that_has_passed_is_not_counted_below_zero() -> None:
@@ -42,7 +43,7 @@ def test_a_wait_that_has_passed_is_not_counted_below_zero() -> None:
     live = LiveCell(1, 1, touch=lambda _: None)
     live.activity = Activity("reissue", now - 30, attempt=3, total=3, until=now - 1)
 
-    assert note(live) == "No answer came. Trying again (3/3)…"
+    assert note(live) == Note("No answer came. Trying again (3/3)…", again=3)
 
 
 def test_nothing_is_narrated_of_a_cell_that_is_over() -> None:
@@ -50,7 +51,7 @@ def test_nothing_is_narrated_of_a_cell_that_is_over() -> None:
     live.activity = Activity("regenerate", monotonic(), attempt=2, total=3)
     live.finish()
 
-    assert note(live) == ""
+    assert note(live) == Note()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -78,7 +79,8 @@ async def test_a_round_tells_of_a_long_wait_and_of_every_withdrawal(
     watched = await begun(thread, gateway, script)
     await until(lambda: "[ProviderRetry]" in caplog.text)
 
-    assert re.fullmatch(said, note(live_cell(thread, watched.round.answer_cell_id)))
+    told = note(live_cell(thread, watched.round.answer_cell_id))
+    assert re.fullmatch(said, told.text)
     await watched.stopped()
 
 
@@ -92,7 +94,7 @@ async def test_what_is_tried_again_is_said_until_something_comes(
 
     told = note(live_cell(thread, watched.round.answer_cell_id))
 
-    assert told == "The answer was cut. Starting again (2/3)…"
+    assert told == Note("The answer was cut. Starting again (2/3)…", again=2)
     await watched.stopped()
 
 

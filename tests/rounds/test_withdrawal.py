@@ -19,6 +19,7 @@ from tests.rounds.recovering import (
 )
 from threads.models import Agent, Cell, JournalEntry, Thread, ToolRun
 from threads.rendering import render_text
+from threads.rounds import hub
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -77,9 +78,11 @@ async def test_only_the_text_of_the_cut_attempt_goes_where_the_same_stood_before
 
 
 @pytest.mark.usefixtures("patient")
-async def test_a_withdrawal_is_pushed_before_the_next_attempt_is_sent(
-    alice: User, thread: Thread, gateway: FakeGateway
+async def test_a_withdrawal_is_pushed_at_once_and_not_at_the_next_tick(
+    alice: User, thread: Thread, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hub, "WINDOW_SECONDS", 60.0)
+    monkeypatch.setattr(hub, "WIDE_WINDOW_SECONDS", 60.0)
     page = await Page(alice, thread).open()
     watched = await begun(thread, gateway, TOLD_THEN_TOOL, cut_after("ha ha ha ha"))
 

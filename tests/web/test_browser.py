@@ -10,6 +10,7 @@ from tests.conftest import model_now
 from tests.web.conftest import assert_accessible
 from threads.models import Cell, LanguageModel, Round, Thread
 from threads.rendering import cell_html, view_of
+from threads.rendering.cells import streaming_view
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -159,6 +160,22 @@ def test_cells_that_come_twice_are_shown_once(page: Page, wire: Wire) -> None:
 
     expect(page.locator("#cell-999")).to_have_count(1)
     expect(page.locator("#cells")).not_to_contain_text("AGAIN")
+
+
+def test_of_two_copies_of_an_answer_the_one_with_more_text_is_shown(
+    page: Page, wire: Wire
+) -> None:
+    # The server goes on from what it has sent, and says nothing more until then.
+    further = cell_html(wire.cell, streaming_view(0, "Sent already", ""))
+    wire.routes[-1].send(f'<div hx-swap-oob="beforeend:#cells">{further}</div>')
+    expect(page.locator(".answer-text")).to_have_text("Sent already")
+
+    before = cell_html(wire.cell, streaming_view(0, "Sent", ""))
+    wire.routes[-1].send(f'<div hx-swap-oob="beforeend:#cells">{before}</div>')
+    wire.say(g=0, o=12, n=16, t=" too")
+
+    expect(page.locator(".answer-text")).to_have_text("Sent already too")
+    assert len(wire.heard) == 1
 
 
 def test_how_an_answer_ended_is_said_also_when_it_came_whole(

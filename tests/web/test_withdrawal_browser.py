@@ -138,7 +138,8 @@ def note(page: Page) -> Locator:
 
 
 def ended(page: Page, status: str) -> None:
-    expect(page.locator(f'.foot[data-status="{status}"]')).to_be_attached()
+    foot = page.locator(f'.foot[data-status="{status}"]')
+    expect(foot).to_be_attached(timeout=15_000)
 
 
 def assert_a_reload_shows_the_same(page: Page) -> None:
@@ -181,6 +182,7 @@ def test_a_reader_in_the_midst_of_a_text_sees_where_a_shorter_one_begins(
     first = (chunk(content=f"{long}\n\n- one\n- tw"),)
     turns = ask(tries(first, (chunk(content="Short."), *WHOLE)))
     expect(text(page)).to_contain_text("Paragraph 79")
+    page.wait_for_function("() => scrollY > 1000")
     page.evaluate("scrollTo(0, 700)")
     page.wait_for_function("() => scrollY === 700")
     expect(page.locator(".message")).not_to_be_in_viewport()

@@ -130,6 +130,11 @@ class ToolCallAssembler:
     def __bool__(self) -> bool:
         return bool(self._calls)
 
+    @property
+    def text(self) -> str:
+        """Names and arguments as they came, for estimates only."""
+        return " ".join(f"{call.name} {call.text()}" for call in self._calls)
+
     def finish(self) -> tuple[ToolCall, ...]:
         """Return the calls; a `problem` marks one that must not run (F14).
 

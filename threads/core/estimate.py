@@ -15,7 +15,7 @@ TOKENS_A_MESSAGE = 4
 
 def tokens_in(text: str) -> int:
     """Estimate the tokens of a text."""
-    others = 0 if text.isascii() else sum(not letter.isascii() for letter in text)
+    others = len(text) - len(text.encode("ascii", "ignore"))
     return math.ceil((len(text) - others) / LETTERS_A_TOKEN + others / OTHERS_A_TOKEN)
 
 

@@ -32,7 +32,8 @@ class Entry(Protocol):
     """One entry of a cell's journal; offsets count characters.
 
     A withdrawal begins a generation in which the first `offset` characters of the
-    text before it stay; its own text names the attempt, as "call.attempt" (E9).
+    text before it stay; its own text names the attempt, as "call.attempt" (E9), and
+    after a space the characters of reasoning that stay, if any do.
     """
 
     @property
@@ -49,14 +50,15 @@ class Entry(Protocol):
 class Generation:
     """One generation of a cell's text.
 
-    `kept` counts the characters that a withdrawal left; None for a generation
-    that none began.
+    `kept` and `kept_reasoning` count the characters that a withdrawal left; `kept`
+    is None for a generation that none began.
     """
 
     number: int = 0
     text: str = ""
     reasoning: str = ""
     kept: int | None = None
+    kept_reasoning: int = 0
 
     @property
     def is_bare(self) -> bool:
@@ -75,12 +77,12 @@ def last_read(generations: Sequence[Generation]) -> Generation:
     stands = next((each for each in reversed(generations) if not each.is_bare), newest)
     if stands is newest:
         return newest
-    reasoning = stands.reasoning
-    if stands.text == newest.text:
-        told = (each.reasoning for each in reversed(generations) if each.reasoning)
-        reasoning = next(told, "")
-        if reasoning == newest.reasoning:
-            return newest
+    if stands.text != newest.text:
+        return Generation(newest.number + 1, stands.text, stands.reasoning)
+    told = (g for g in reversed(generations) if len(g.reasoning) > g.kept_reasoning)
+    reasoning = next(told, newest).reasoning
+    if reasoning == newest.reasoning:
+        return newest
     return Generation(newest.number + 1, stands.text, reasoning)
 
 
@@ -100,18 +102,20 @@ def generations_of(
         rows = by_number[number]
         if number == found[-1].number:
             latest = found.pop()
-            text, reasoning, kept = latest.text, latest.reasoning, latest.kept
+            text, reasoning = latest.text, latest.reasoning
+            kept, thoughts = latest.kept, latest.kept_reasoning
         else:
-            text = reasoning = ""
             mark = next((row for row in rows if row.part == Part.WITHDRAWAL), None)
             kept = None if mark is None else mark.offset
-            text = found[-1].text[: kept or 0]
+            thoughts = 0 if mark is None else int(mark.text.partition(" ")[2] or 0)
+            text, reasoning = found[-1].text[: kept or 0], ""
         found.append(
             Generation(
                 number,
                 laid_end_to_end(_pieces(rows, Part.TEXT), text),
                 laid_end_to_end(_pieces(rows, Part.REASONING), reasoning),
                 kept,
+                thoughts,
             )
         )
     return found

@@ -94,7 +94,7 @@ class Attempt:
         self.request = request
         self.number = number
         self.end = StreamEnd(Arrival.ENDED)
-        self.decision = Decision(Action.NONE, Reason.STOPPED)
+        self.decision = _STOPPED
         self._waited_seconds = waited_seconds
         self.wire = Wire()
         self.evidence = Evidence()
@@ -103,6 +103,7 @@ class Attempt:
         self.provider = ""
         self.verdict: Verdict | None = None
         self._facts: Facts | None = None
+        self._estimate: Usage | None = None
         self._started_at = datetime.now(UTC)
         self._start = time.monotonic()
         self._first_data_ms: int | None = None
@@ -154,19 +155,30 @@ class Attempt:
     def usage(self) -> Usage:
         """The provider's count; estimated where a cut pre-empted it (G2), or unknown."""
         usage = self.answer.usage
-        is_cut = self.verdict is not None and self.verdict.ending in _CUT
-        came = self.answer.text_length + self.answer.reasoning_length
-        if usage.source is not UsageSource.UNKNOWN or not is_cut or not came:
-            return usage
+        if usage.source is UsageSource.UNKNOWN and self._is_cut:
+            self._estimate = self._estimate or self._estimated()
+            return self._estimate
+        return usage
+
+    @property
+    def _is_cut(self) -> bool:
+        evidence = self.evidence
+        has_any = evidence.has_text or evidence.has_reasoning or evidence.has_tool_calls
+        return self.verdict is not None and self.verdict.ending in _CUT and has_any
+
+    def _estimated(self) -> Usage:
+        answer = self.answer
+        made = (answer.text, answer.reasoning, answer.tool_calls.text)
         return Usage(
             tokens_of_messages(self.request.messages),
-            tokens_in(self.answer.text) + tokens_in(self.answer.reasoning),
+            sum(tokens_in(each) for each in made),
             UsageSource.ESTIMATED,
         )
 
     def record(self, *, stopped: bool = False) -> AttemptRecord:
         """The row as things stand; `stopped` when the person ended it."""
         verdict = self.verdict
+        decision = _STOPPED if stopped else self.decision
         ending = Ending.STOPPED if stopped or verdict is None else verdict.ending
         completed = not stopped and verdict is not None and verdict.ending in _COMPLETE
         usage = self.usage
@@ -188,8 +200,8 @@ class Attempt:
             key_effect=KeyEffect.NONE.value
             if stopped or verdict is None
             else verdict.key_effect.value,
-            retry_decision=self._retry_decision(),
-            retry_reason=self.decision.reason.value if self.decision.reason else "",
+            retry_decision=self._retry_decision(decision),
+            retry_reason=decision.reason.value if decision.reason else "",
             provider_reason="" if verdict is None else verdict.provider_reason,
             request_id=self.wire.request_id,
             stream_state=self._stream_state(completed),
@@ -202,7 +214,7 @@ class Attempt:
             silent_updates=self.evidence.silent_updates,
             characters=self.answer.text_length,
             withdrawn_text=self.answer.text
-            if self.decision.action is Action.REGENERATE
+            if decision.action is Action.REGENERATE
             else "",
             transport_retries=max(0, self.wire.tries - 1),
             started_at=self._started_at,
@@ -216,11 +228,11 @@ class Attempt:
             usage_source=usage.source.value,
         )
 
-    def _retry_decision(self) -> str:
+    def _retry_decision(self, decision: Decision) -> str:
         """Name what followed: another attempt, or else the SDK's own tries (D16)."""
-        if self.decision.action is Action.NONE and self.wire.tries > 1:
+        if decision.action is Action.NONE and self.wire.tries > 1:
             return "transport"
-        return self.decision.action.value
+        return decision.action.value
 
     def _stream_state(self, completed: bool) -> str:
         if completed:
@@ -236,6 +248,7 @@ class Attempt:
         return int((time.monotonic() - self._start) * 1000)
 
 
+_STOPPED = Decision(Action.NONE, Reason.STOPPED)
 _CUT = frozenset({Ending.STALLED, Ending.TRUNCATED, Ending.FAULTED})
 _COMPLETE = frozenset({Ending.COMPLETED, Ending.LENGTH, Ending.CONTENT_FILTER})
 

@@ -65,5 +65,13 @@ class Delivery:
         """
         if self._delivered is None or self._delivered.model != model:
             yield Envelope(model)
-        last_text, self._observer.held = self._observer.held, []
-        yield from self._held if is_whole else last_text or self._held
+        observer = self._observer
+        if is_whole or not observer.held:
+            observer.held = self._held
+        # In one piece, and held until the caller has it: whoever leaves meanwhile
+        # finds it there.
+        for kind in (ReasoningDelta, TextDelta):
+            pieces = [each.text for each in observer.held if isinstance(each, kind)]
+            if pieces:
+                yield kind("".join(pieces))
+        observer.held = []

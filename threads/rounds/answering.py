@@ -6,9 +6,11 @@ ended. It knows nothing of Stop and of the cap: the runner cancels it.
 
 import asyncio
 import logging
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from time import monotonic
+
+from django.db import DatabaseError, InterfaceError
 
 from threads.conf import Bounds
 from threads.core.events import (
@@ -21,7 +23,8 @@ from threads.core.events import (
     Withdrawn,
 )
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
-from threads.core.retry import Policy, RetryWait
+from threads.core.retry import Action, Policy, RetryWait
+from threads.core.snapshot import Position
 from threads.gateway.calls import (
     AttemptRecord,
     CallBounds,
@@ -122,6 +125,9 @@ class Answering:
         self._retry = retry_policy(brief, bounds)
         self._messages: list[Message] = list(brief.messages)
         self._served_before = ""
+        self._draft_served = ""
+        self._draft_fault: Verdict | None = None
+        self._unrecorded: list[AttemptRecord] = []
 
     async def answer(self) -> Verdict:
         """Call until an answer stands or something is wrong; says which."""
@@ -219,24 +225,26 @@ class Answering:
 
     def _withdraw(self, event: Withdrawn) -> None:
         """Take this attempt's text back, at once (requirements D10, E3)."""
+        live, progress = self._live, self.progress
+        had_text = live.length > live.mark.length
         self._writer.collect()
-        if not self._live.withdraw(event.call, event.attempt):
+        if not live.withdraw(event.call, event.attempt):
             return
         self._writer.collect()
-        progress = self.progress
+        if had_text:
+            self._draft_served = progress.model_served
         progress.has_answered = progress.is_reasoning = False
-        if not self._live.reasoning_length:
+        if not live.reasoning_length:
             progress.reasoning_began = progress.reasoning_ended = None
-        hub().publish(self._live)
+        hub().publish(live)
 
     def _wait(self, event: RetryWait) -> None:
         """Say what is waited for, where that is long enough to wonder (B14)."""
-        now = monotonic()
         self.progress.fault = event.fault
         # It served what does not stand, be it only a count of tokens.
         self.progress.model_served = self._served_before
-        kind = "regenerate" if event.withdrew else "reissue"
         if event.withdrew:
+            self._draft_fault = event.fault
             logger.warning(
                 "[ThreadExec] REGENERATE: round=%s call=%d attempt=%d generation=%d",
                 self._brief.place.round_id,
@@ -244,24 +252,67 @@ class Answering:
                 event.attempt,
                 self._live.generation,
             )
-        if event.withdrew or event.seconds > NARRATED_SECONDS:
+        told = self._live.activity.kind
+        kind = "regenerate" if event.withdrew or told == "regenerate" else "reissue"
+        if kind == "regenerate" or told == kind or event.seconds > NARRATED_SECONDS:
+            until = monotonic() + event.seconds
             self._set_activity(
-                Activity(
-                    kind,
-                    attempt=event.attempt,
-                    total=event.total,
-                    until=now + event.seconds,
-                )
+                Activity(kind, attempt=event.attempt, total=event.total, until=until)
             )
 
     async def _record(self, record: AttemptRecord) -> None:
         self.progress.request_id = record.request_id
-        await in_database(
-            ledger.record_attempt,
-            self._brief.place.round_id,
-            record,
-            key=self._brief.key,
-        )
+        self._unrecorded.append(record)
+        if record.retry_decision == Action.REGENERATE:
+            # What was read is safe before it is replaced; if not now, the flusher
+            # tries again.
+            with suppress(DatabaseError, InterfaceError):
+                await journal().flush_now(self._writer)
+        await self._write_down()
+
+    async def _write_down(self) -> None:
+        """Write the rows that wait. The answer matters more than its rows: those
+        that cannot be written now are tried again with the next, and at the end."""
+        round_id = self._brief.place.round_id
+        while self._unrecorded:
+            record = self._unrecorded[0]
+            try:
+                await in_database(
+                    ledger.record_attempt, round_id, record, key=self._brief.key
+                )
+            except (DatabaseError, InterfaceError) as error:
+                name = type(error).__name__
+                logger.warning("ATTEMPT_NOT_RECORDED round=%s %s", round_id, name)
+                return
+            del self._unrecorded[0]
+
+    async def account(self) -> None:
+        """Show what was held, and write the rows that are missing, of work that has
+        ended or was broken off."""
+        for held in self.observer.held:
+            if isinstance(held, TextDelta):
+                self.add(held.text)
+        self.observer.held = []
+        record, self.observer.attempt = self.observer.record(), None
+        if record is not None:
+            self.progress.request_id = record.request_id
+            if record.output_committed:
+                self.progress.model_served = record.model_served
+            self._unrecorded.append(record)
+        await self._write_down()
+
+    def settle(self, verdict: Verdict, seen: Position | None = None) -> Verdict:
+        """Let the last text that was read stand; returns how the round ends then.
+
+        A text that stands again was cut, whatever followed it (X2); `seen` is how
+        far the page that pressed Stop had shown it.
+        """
+        self._writer.collect()
+        if not self._live.settle(seen):
+            return verdict
+        self.progress.model_served = self._draft_served
+        is_whole = verdict.ending in WHOLE
+        return self._draft_fault if is_whole and self._draft_fault else verdict
 
     def _set_activity(self, activity: Activity) -> None:
         activity.since = monotonic()

@@ -94,7 +94,9 @@ class Writer:
         elif live.withdrawal is not None:
             mark = live.withdrawal
             self._generation, self._offset = live.generation, mark.length
-            self._rows.append(Row(WITHDRAWAL, live.generation, mark.length, mark.name))
+            thoughts = f" {mark.reasoning_length}" if mark.reasoning_length else ""
+            name = mark.name + thoughts
+            self._rows.append(Row(WITHDRAWAL, live.generation, mark.length, name))
             self._take_text("".join(live.parts[mark.parts :]))
         else:
             # A restated text is recorded whole, even where it is empty.

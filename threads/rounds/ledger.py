@@ -94,11 +94,17 @@ def record_attempt(
 ) -> None:
     """Write one attempt's row, and with it what it says of the key that was used.
 
-    What the attempt cost is written here once, at the prices of this moment. A second record of the same attempt is dropped, and so is one of a round that
-    has been deleted meanwhile.
+    What the attempt cost is written here once, at the prices of this moment. A
+    second record of the same attempt is dropped, and of one whose round has been
+    deleted meanwhile only the word on the key is kept.
     """
+    known = CallAttempt.objects.filter(
+        round_id=round_id, call=record.call, attempt=record.attempt
+    )
     with transaction.atomic():
         if Round.objects.select_for_update().filter(pk=round_id).exists():
+            if known.exists():
+                return
             CallAttempt.objects.bulk_create(
                 [
                     CallAttempt(

@@ -10,7 +10,7 @@ frame for everything it missed, so nothing ever queues.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from threads.core.snapshot import Generation, Position, last_read
@@ -153,8 +153,14 @@ class LiveCell:
     @property
     def as_generation(self) -> Generation:
         """The generation that is being written, as it stands."""
-        kept = None if self.withdrawal is None else self.withdrawal.length
-        return Generation(self.generation, self.text, self.reasoning, kept)
+        mark = self.withdrawal
+        return Generation(
+            self.generation,
+            self.text,
+            self.reasoning,
+            None if mark is None else mark.length,
+            0 if mark is None else mark.reasoning_length,
+        )
 
     def begin_attempt(self, call: int, attempt: int) -> None:
         """Note where this attempt's text and reasoning begin (requirement D10)."""
@@ -203,13 +209,22 @@ class LiveCell:
         self._begin_generation(mark)
         return True
 
-    def reinstate(self) -> None:
-        """Let the last text that was read stand again, if nothing followed it (X2)."""
-        if self._earlier:
-            current = self.as_generation
-            stands = last_read([*self._earlier, current])
-            if stands is not current:
-                self.restate(stands.text, stands.reasoning)
+    def settle(self, seen: Position | None = None) -> bool:
+        """Let stand what was read last; tells whether a withdrawn text stands again.
+
+        What a page had not yet shown when its Stop was pressed does not count:
+        `seen` is how far that page had come. What was withdrawn and not replaced
+        stands again, in a generation of its own (X2).
+        """
+        current = self.as_generation
+        generations = [*self._earlier, current]
+        if seen is not None:
+            generations = _as_seen(generations, seen)
+        stands = last_read(generations)
+        if (stands.text, stands.reasoning) == (current.text, current.reasoning):
+            return False
+        self.restate(stands.text, stands.reasoning)
+        return not current.text.startswith(stands.text)
 
     def restate(self, text: str, reasoning: str | None = None) -> None:
         """Begin a new generation with this text; it may be shorter."""
@@ -336,3 +351,13 @@ class LiveCell:
             pieces.append(piece[-missing:])
             missing -= len(piece)
         return "".join(reversed(pieces))
+
+
+def _as_seen(generations: list[Generation], seen: Position) -> list[Generation]:
+    """Leave out what a page had not shown; what a withdrawal kept, it had."""
+    known = [each for each in generations if each.number <= seen.generation]
+    if not known or known[-1].number != seen.generation:
+        return generations
+    newest = known[-1]
+    text = newest.text[: max(seen.length, newest.kept or 0)]
+    return [*known[:-1], replace(newest, text=text)]

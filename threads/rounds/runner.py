@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from django.db import DatabaseError, InterfaceError
 
 from threads.conf import Bounds, bounds
-from threads.core.events import TextDelta
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.snapshot import Position
 from threads.rounds import ledger
@@ -115,7 +114,6 @@ class Run:
         journal().open(writer)
         try:
             outcome = await self._outcome(brief, writer)
-            self._clamp(writer)
             await self._settle(writer, outcome)
         finally:
             journal().close(writer)
@@ -141,19 +139,22 @@ class Run:
         if brief.endpoint is None:
             assert brief.problem is not None  # noqa: S101 - one of the two is there
             return Outcome(brief.problem)
+        answering: Answering | None = None
         try:
             limits = bounds()
             answering = Answering(brief, brief.endpoint, writer.live, writer, limits)
             work = start_task(answering.answer(), name=f"round-{self.round_id}")
             await self._race(work, limits)
             verdict = await self._verdict(work, answering, limits.round_cap_seconds)
+            stopped = self.markers.stop
+            verdict = answering.settle(verdict, self.markers.seen if stopped else None)
         except Exception:
             # The outer edge of a round: whatever is wrong with us, it ends.
             incident = secrets.token_hex(6)
             logger.exception(INCIDENT, incident, self.round_id)
+            if answering is not None:
+                await self._give_up(answering)
             return _internal_error(incident)
-        writer.collect()
-        writer.live.reinstate()
         progress = answering.progress
         return Outcome(
             verdict,
@@ -161,6 +162,14 @@ class Run:
             request_id=progress.request_id,
             reasoning_ms=progress.reasoning_ms,
         )
+
+    async def _give_up(self, answering: Answering) -> None:
+        """Keep what there is of a round that broke on a fault of ours."""
+        try:
+            await answering.account()
+            answering.settle(INTERNAL_ERROR)
+        except Exception:
+            logger.exception("Round %s could not be accounted for", self.round_id)
 
     async def _race(self, work: asyncio.Task[Verdict], limits: Bounds) -> None:
         """Wait for the work, a marker or the cap; leaves the work ended."""
@@ -186,44 +195,17 @@ class Run:
         self, work: asyncio.Task[Verdict], answering: Answering, cap_seconds: float
     ) -> Verdict:
         """Read from the markers, or else from the work, how the round ended."""
+        await answering.account()
         ended_itself = not work.cancelled() and (
             work.exception() is None or not self.markers.any
         )
         if ended_itself and not self.markers.stop:
             return work.result()
-        await self._record_cancelled(answering)
         if self.markers.stop:
             return ledger.STOPPED
         if self.markers.shutdown:
             return WORKER_LOST
         return answering.progress.fault or cap_verdict(answering.progress, cap_seconds)
-
-    async def _record_cancelled(self, answering: Answering) -> None:
-        """Write the row of the attempt that was broken off, if there was one."""
-        for held in answering.observer.held:
-            if isinstance(held, TextDelta):
-                answering.add(held.text)
-        record = answering.observer.record()
-        if record is None:
-            return
-        answering.progress.request_id = record.request_id
-        if record.output_committed:
-            answering.progress.model_served = record.model_served
-        try:
-            await in_database(ledger.record_attempt, self.round_id, record)
-        except (DatabaseError, InterfaceError) as error:
-            # The ending matters more than its row.
-            name = type(error).__name__
-            logger.warning("ATTEMPT_NOT_RECORDED round=%s %s", self.round_id, name)
-
-    def _clamp(self, writer: Writer) -> None:
-        """Keep of a stopped answer what the tab that stopped it had shown."""
-        seen, live = self.markers.seen, writer.live
-        if not self.markers.stop or seen is None:
-            return
-        if seen.generation == live.generation and 0 <= seen.length < live.length:
-            writer.collect()
-            live.restate(live.text[: seen.length])
 
     async def _settle(self, writer: Writer, outcome: Outcome) -> None:
         """Flush and end the round; tries again while the database fails.

@@ -41,7 +41,9 @@ DEFAULT_USER = "ask"
 class Command(BaseCommand):
     """Runs one round, or a batch, in this process; needs no running server."""
 
-    written = generation = 0
+    generation = 0
+    # What stands on the page, as far as it was written; and what was withdrawn.
+    written = broken_off = ""
     help = "Asks a model and prints its answer; exit status 3 when it ended badly."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -150,21 +152,30 @@ class Command(BaseCommand):
 
     def _catch_up(self, watcher: Watcher, locale: str) -> None:
         """Write what is new. What was written cannot be taken back: a text that
-        takes the place of a withdrawn one begins on a line of its own, and one that
-        stands again has been written already."""
+        takes the place of a withdrawn one begins on a line of its own."""
         for live in watcher.cells.values():
             text = live.text
             if live.generation != self.generation:
                 self.generation = live.generation
-                withdrawal = live.withdrawal
-                is_seen = withdrawal is None or self.written <= withdrawal.length
-                self.written = len(text) if withdrawal is None else withdrawal.length
-                if not is_seen:
+                if live.withdrawal is not None:
+                    self._break_off(live.withdrawal.length, locale)
+                elif text == self.broken_off:
+                    # It stands again, and can be read above.
+                    self.written = text
+                elif not text.startswith(self.written):
                     self._write("\n\n")
-                    with translation.override(locale):
-                        self.stderr.write(_("The answer was cut. Starting again…"))
-            self._write(text[self.written :])
-            self.written = len(text)
+                    self.written = ""
+            self._write(text[len(self.written) :])
+            self.written = text
+
+    def _break_off(self, kept: int, locale: str) -> None:
+        """Say that what was written beyond these characters is withdrawn."""
+        if len(self.written) <= kept:
+            return
+        self.broken_off, self.written = self.written, self.written[:kept]
+        self._write("\n\n")
+        with translation.override(locale):
+            self.stderr.write(_("The answer was cut. Starting again…"))
 
     def _finish_text(self, outcome: Report) -> None:
         self._write("\n" if outcome["text"] else "")
