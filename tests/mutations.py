@@ -97,9 +97,9 @@ RULES = (
     Rule(
         "Stop ends a wait at once (D21)",
         CALLS,
-        "        await asyncio.sleep(attempt.decision.wait_seconds)\n",
+        "        await asyncio.sleep(max(0.0, left))\n",
         "        try:\n"
-        "            await asyncio.sleep(attempt.decision.wait_seconds)\n"
+        "            await asyncio.sleep(max(0.0, left))\n"
         "        except asyncio.CancelledError:\n"
         "            pass\n",
         ("tests/gateway/test_stop_while_waiting.py",),

@@ -6,7 +6,10 @@ the pages show has been compared with what must stand.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Literal
+
+from channels.layers import BaseChannelLayer, get_channel_layer
 
 from tests.rounds.drivengateway import Exchange
 from tests.rounds.expected import BROKEN, Expected, Rules, Step, Try
@@ -17,6 +20,7 @@ from threads.core.snapshot import Position
 from threads.models import Round, Thread
 from threads.rendering import render_text
 from threads.rounds import pages
+from threads.rounds.broadcast import thread_group
 from threads.rounds.engine import engine
 from threads.rounds.engine import stop as engine_stop
 
@@ -26,6 +30,13 @@ FRAME = 0.3
 
 Message = dict[str, Any]
 State = Literal["asked", "refused", "waiting", "over"]
+
+
+def layer() -> BaseChannelLayer:
+    """The channel layer of this process."""
+    found = get_channel_layer()
+    assert found is not None
+    return found
 
 
 class Scene:
@@ -54,6 +65,8 @@ class Scene:
         self.eager = Watching(self.thread.pk, self.cell_id)
         self.lazy = Watching(self.thread.pk, self.cell_id)
         self.eager.be_eager()
+        self._channel = await layer().new_channel()
+        await layer().group_add(thread_group(self.thread.pk), self._channel)
         engine().begin(self.round.pk)
         await self.follow(frozenset({"call"}))
 
@@ -202,6 +215,7 @@ class Scene:
     async def pages_agree(self, text: str, generation: int, status: str) -> None:
         """See that every page shows, at the end, what the database has."""
         await self.settle_visitors()
+        assert await self._notices() == ["round.started", "round.ended"]
         blocks = list(render_text(text))
         for watching in (self.eager, self.lazy):
             page = watching.look()
@@ -224,6 +238,16 @@ class Scene:
         assert reading is not None
         _, cell = answers_in("".join(reading.messages))[self.cell_id]
         _shows(cell, list(render_text(text)), generation, len(text), status)
+
+    async def _notices(self) -> list[str]:
+        """What was told to all who show the thread, since the round began."""
+        told = list[str]()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                while True:
+                    told.append((await layer().receive(self._channel))["type"])
+        await layer().group_discard(thread_group(self.thread.pk), self._channel)
+        return told
 
     async def settle_visitors(self) -> None:
         """Let time pass, and every other tab read what has come for it."""

@@ -57,8 +57,16 @@ PIECES = st.lists(
     min_size=1,
     max_size=3,
 )
-FIRST = st.sampled_from(((), (), ("half ",), ("ha ", "ha "), (" ",)))
-"""Text that comes right before the end of a response."""
+Parts = tuple[str, ...]
+CALLS_NAME, CALLS_HALF = "<name>", "<half>"
+FIRST: st.SearchStrategy[Parts] = st.sampled_from(
+    (
+        *((), (), ("half ",), ("ha ", "ha "), (" ",)),
+        *((CALLS_NAME,), ("So ", CALLS_NAME), ("So ", CALLS_HALF)),
+    )
+)
+"""What comes right before the end of a response: text, or a fragment of a call."""
+TEXT = st.sampled_from(((), (), ("half ",), ("ha ", "ha "), (" ",)))
 SEEN = st.booleans()
 
 
@@ -123,7 +131,7 @@ class AnyRound(RuleBasedStateMachine):
 
     @when("asked")
     @rule(how=st.sampled_from(("eof", "half", "reset", "silence")), first=FIRST)
-    def is_cut(self, how: Cut, first: tuple[str, ...]) -> None:
+    def is_cut(self, how: Cut, first: Parts) -> None:
         self.do(self.play.cut(how), first=first)
 
     @when("asked")
@@ -134,9 +142,7 @@ class AnyRound(RuleBasedStateMachine):
         asked_wait=st.sampled_from((None, None, None, 1.5, 5.0, 90.0)),
         first=FIRST,
     )
-    def fails(
-        self, code: str, asked_wait: float | None, first: tuple[str, ...]
-    ) -> None:
+    def fails(self, code: str, asked_wait: float | None, first: Parts) -> None:
         self.do(self.play.fail(code, asked_wait=asked_wait), first=first)
 
     @when("asked")
@@ -144,17 +150,17 @@ class AnyRound(RuleBasedStateMachine):
         finish=st.sampled_from(("stop", "stop", "tool_calls", "length")),
         then=st.sampled_from(("done", "done", "eof", "reset", "error", "silence")),
         has_usage=st.booleans(),
-        first=FIRST,
+        first=TEXT,
     )
     def completes(
-        self, finish: str, then: After, has_usage: bool, first: tuple[str, ...]
+        self, finish: str, then: After, has_usage: bool, first: Parts
     ) -> None:
         step = self.play.complete(finish, then, has_usage=has_usage)
         self.do(step, first=first)
 
     @when("asked")
-    @rule(first=FIRST)
-    def asks_for_a_tool(self, first: tuple[str, ...]) -> None:
+    @rule(first=TEXT)
+    def asks_for_a_tool(self, first: Parts) -> None:
         self.do(self.play.call_tool("whole"), first=first)
         self.do(self.play.complete("tool_calls", "done", has_usage=True))
 
@@ -217,13 +223,15 @@ class AnyRound(RuleBasedStateMachine):
         self.play = Play(self.theatre, self.thread, round_, rules)
         self.do(self.play.begin(self.history))
 
-    def do(
-        self, step: Coroutine[Any, Any, None], *, first: tuple[str, ...] = ()
-    ) -> None:
+    def do(self, step: Coroutine[Any, Any, None], *, first: Parts = ()) -> None:
         """Take one step; what comes after a failed one says nothing."""
         self.is_intact = False
-        if first:
-            self.theatre.run(self.play.say([*first], together=True, passes=False))
+        for part in first:
+            if part in (CALLS_NAME, CALLS_HALF):
+                kind: Fragment = "name" if part == CALLS_NAME else "half"
+                self.theatre.run(self.play.call_tool(kind))
+            else:
+                self.theatre.run(self.play.say([part], together=True, passes=False))
         self.theatre.run(step)
         if self.play.state == "over":
             self.look_back()

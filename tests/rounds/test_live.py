@@ -130,7 +130,7 @@ def test_pages_that_lag_and_reconnect_end_with_the_same_text(
             case _:
                 written.do(kind, value)
 
-    live.reinstate()
+    live.settle()
     live.finish()
     for reader in readers:
         reader.read(live)
@@ -233,7 +233,7 @@ def test_frames_name_the_withdrawal_that_began_their_generation_and_no_other() -
     shown_and_read(live, reader)
     late = Reader()
     shown_and_read(live, late)
-    live.reinstate()
+    live.settle()
     shown_and_read(live, reader)
 
     assert [(frame["g"], frame.get("w")) for frame in reader.frames] == [
@@ -252,7 +252,7 @@ def test_what_was_followed_by_text_is_not_reinstated() -> None:
         live.begin_attempt(1, attempt)
         live.append(piece)
 
-    live.reinstate()
-    live.reinstate()
+    live.settle()
+    live.settle()
 
     assert (live.text, live.generation) == ("Whole", 1)

@@ -124,7 +124,7 @@ def test_the_live_cell_and_the_rebuilt_one_agree_and_end_alike(
 
     stands = last_read(rebuilt)
     cell.writer.collect()
-    cell.live.reinstate()
+    cell.live.settle()
     assert (stands.text, stands.reasoning) == (cell.live.text, cell.live.reasoning)
     assert stands.number == cell.live.generation
     # What was written of the end is read as it is, whoever reads it.
@@ -143,6 +143,6 @@ def test_no_text_that_was_read_is_lost_but_to_a_later_one(
         if kind == "text" and cell.live.text[cell.live.mark.length :].strip():
             last = cell.live.text
 
-    cell.live.reinstate()
+    cell.live.settle()
 
     assert cell.live.text.startswith(last)

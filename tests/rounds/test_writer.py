@@ -53,7 +53,7 @@ def test_a_writer_tells_of_a_withdrawal_and_goes_on_where_it_left_the_text() -> 
     assert page.rows == (
         text(4, "two "),
         Row(Part.REASONING, 0, 2, " so"),
-        Row(Part.WITHDRAWAL, 1, 4, "2.1"),
+        Row(Part.WITHDRAWAL, 1, 4, "2.1 2"),
         Row(Part.REASONING, 1, 0, "hm"),
         text(4, "three", generation=1),
     )

@@ -126,32 +126,37 @@ async def run_call(
             retry,
             roll=random.uniform(-1, 1),  # noqa: S311 - no secret
         )
+        decided_at = now()
         again = attempt.decision.action is not Action.NONE
-        if again and delivery.has_shown:
-            yield Withdrawn(request.call, number)
-        if not again:
+        if again:
+            if delivery.has_shown:
+                yield Withdrawn(request.call, number)
+            yield RetryWait(
+                request.call,
+                number + 1,
+                retry.retries + 1,
+                attempt.decision.wait_seconds,
+                fault=verdict,
+                withdrew=attempt.decision.action is Action.REGENERATE,
+            )
+        else:
             is_whole = verdict.ending in WHOLE
             for event in delivery.rest(attempt.model_served, is_whole=is_whole):
                 yield event
         record = attempt.record()
         observer.attempt = None
         _log(record)
+        if again:
+            _log_retry(record, retry, attempt.decision.wait_seconds)
         yield record
-        if not again:
+        # The wait includes whatever the caller did with all that; if that took so
+        # long that the window has passed, no attempt follows after all.
+        left = decided_at + attempt.decision.wait_seconds - now()
+        if not again or (left < 0 and now() - began_at > retry.window_seconds):
             yield _ended(attempt, verdict, record)
             return
-        _log_retry(record, retry, attempt.decision.wait_seconds)
-        yield RetryWait(
-            request.call,
-            number + 1,
-            retry.retries + 1,
-            attempt.decision.wait_seconds,
-            fault=verdict,
-            withdrew=attempt.decision.action is Action.REGENERATE,
-        )
-        slept_from = now()
-        await asyncio.sleep(attempt.decision.wait_seconds)
-        waited_seconds = now() - slept_from
+        await asyncio.sleep(max(0.0, left))
+        waited_seconds = now() - decided_at
 
 
 async def _read(
@@ -246,12 +251,14 @@ REGENERATE = (
 
 def _log_retry(record: AttemptRecord, retry: Policy, wait_seconds: float) -> None:
     """One content-free warning for each attempt that another one follows (D2, D7)."""
-    marker = REGENERATE if record.retry_decision == Action.REGENERATE else RETRY
-    logger.warning(
-        marker,
+    told = (
         record.attempt,
         retry.retries,
         wait_seconds,
         record.characters,
         record.code,
     )
+    if record.retry_decision == Action.REGENERATE:
+        logger.warning(REGENERATE, *told)
+    else:
+        logger.warning(RETRY, *told)

@@ -21,7 +21,9 @@ class CallObserver:
 
     def record(self) -> AttemptRecord | None:
         """The attempt in flight as a stopped one; None when nothing was sent."""
-        return self.attempt.record(stopped=True) if self.attempt else None
+        if self.attempt is None or not self.attempt.wire.tries:
+            return None
+        return self.attempt.record(stopped=True)
 
 
 class Delivery:

@@ -74,7 +74,7 @@ class Progress:
     has_answered: bool = False
     is_reasoning: bool = False
     tool: str = ""
-    # How the last attempt ended, while the next one is waited for.
+    # How the last attempt ended, until another one gives an answer.
     fault: Verdict | None = None
 
     @property
@@ -191,12 +191,11 @@ class Answering:
             case RetryWait():
                 self._wait(event)
             case ToolCallBegan():
-                self.progress.has_answered = True
+                self.progress.has_answered, self.progress.fault = True, None
 
     def _begin_attempt(self, event: AttemptStarted) -> None:
         self._live.begin_attempt(event.call, event.attempt)
         self._served_before = self.progress.model_served
-        self.progress.fault = None
         activity = self._live.activity
         if activity.until:
             # The wait is over; what it was for is said until something comes.
@@ -208,7 +207,7 @@ class Answering:
         if progress.reasoning_ended is None and progress.reasoning_began is not None:
             progress.reasoning_ended = monotonic()
         if self._live.length == mark.length:
-            progress.has_answered = True
+            progress.has_answered, progress.fault = True, None
             self._set_activity(Activity("model"))
             if mark.length:
                 # The text of successive calls reads as paragraphs.
