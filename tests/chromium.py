@@ -1,4 +1,8 @@
-"""The browser that tests drive: Debian's Chromium, or the one that CHROMIUM names."""
+"""The browser that tests drive: Debian's Chromium, or the one that CHROMIUM names.
+
+The build without a window of its own comes first: pages see no difference, and it takes
+a fifth of the processor time, since the other one draws its tabs and menus for nobody.
+"""
 
 import os
 import shutil
@@ -19,9 +23,15 @@ FLAGS = (
 
 def chromium() -> str:
     """Return its path; without it a test fails in CI and is skipped elsewhere."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    path = (
+        os.environ.get("CHROMIUM")
+        or shutil.which("chromium-headless-shell")
+        or shutil.which("chromium")
+    )
     if path is None:
-        hint = "Chromium is missing; get it with: apt-get install chromium"
+        hint = (
+            "Chromium is missing; get it with: apt-get install chromium-headless-shell"
+        )
         if os.environ.get("CI") == "true":
             pytest.fail(hint)
         pytest.skip(hint)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -91,10 +91,17 @@ def english() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quick_hashes() -> Iterator[None]:
+    """Hash passwords once and not a million times; sites in other processes do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PBKDF2PasswordHasher, "iterations", 1)
+        yield
+
+
 def person(name: str, password: str) -> User:
-    """Make an account. One iteration of the hash is enough for a test."""
-    encoded = PBKDF2PasswordHasher().encode(password, "salt", iterations=1)
-    return User.objects.create(username=name, password=encoded)
+    """Make an account."""
+    return User.objects.create(username=name, password=make_password(password))
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`manage.py ask` as a script uses it: a process, its output, its exit status."""
 
 import json
+import shutil
 import sys
 from io import StringIO
 from pathlib import Path
@@ -26,11 +27,18 @@ CALL_FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A migrated database of its own."""
-    made = environment(tmp_path_factory.mktemp("ask") / "ask.sqlite3")
-    assert manage("migrate", "-v0", env=made).returncode == 0
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database that nobody has asked with; tests take copies."""
+    made = tmp_path_factory.mktemp("migrated") / "ask.sqlite3"
+    assert manage("migrate", "-v0", env=environment(made)).returncode == 0
     return made
+
+
+@pytest.fixture(scope="module")
+def env(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A migrated database of its own."""
+    copied = shutil.copy(migrated, tmp_path_factory.mktemp("ask"))
+    return environment(Path(copied))
 
 
 def test_an_outcome_is_one_line_whatever_it_says() -> None:
@@ -73,6 +81,21 @@ def test_a_gateway_that_is_not_there_is_named_with_status_3(
         "network",
     )
     assert "could not be reached" in row["sentence"]
+
+
+def test_with_a_real_gateway_the_practice_models_are_not_offered(
+    migrated: Path, tmp_path: Path
+) -> None:
+    env = environment(
+        Path(shutil.copy(migrated, tmp_path)),
+        OPENAI_BASE_URL="http://127.0.0.1:9",
+        CHAT_MODEL="some/model",
+    )
+
+    ran = manage("ask", "--json", "hi", env=env)
+
+    assert json.loads(ran.stdout)["model_requested"] == "some/model"
+    assert json.loads(ran.stdout)["code"] == "connect_failed"
 
 
 def test_an_answer_that_ends_badly_keeps_its_text_and_says_why_on_stderr(
@@ -163,7 +186,7 @@ def test_an_option_that_does_not_exist_ends_with_status_2(env: dict[str, str]) -
 def test_a_prompt_with_nul_and_half_an_emoji_is_asked_all_the_same(
     env: dict[str, str],
 ) -> None:
-    line = '{"prompt": "a\\u0000b \\ud83d c", "model": "practice/steady"}\n'
+    line = '{"prompt": "a\\u0000b \\ud83d c", "model": "practice/markdown"}\n'
 
     ran = manage("ask", "--batch", "-", env=env, stdin=line)
 

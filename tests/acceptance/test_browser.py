@@ -19,7 +19,7 @@ async def until(look: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> N
     """Look until it is so."""
     async with asyncio.timeout(seconds):
         while not await look():  # noqa: ASYNC110 - a browser tells nobody
-            await asyncio.sleep(0.03)
+            await asyncio.sleep(0.1)
 
 
 async def send(page: Page, served: Site, model: str, prompt: str) -> None:

@@ -77,7 +77,7 @@ async def reaches(page: Page, length: int) -> None:
     """Wait until the page has so many characters of the answer."""
     async with asyncio.timeout(30):
         while await offset(page) < length:  # noqa: ASYNC110 - a browser tells nobody
-            await asyncio.sleep(0.03)
+            await asyncio.sleep(0.1)
 
 
 def stored(served: Site, page: Page) -> str:

@@ -11,7 +11,7 @@ from tests.gateway.calling import AGAIN, PATIENT, request_to, until
 from tests.gateway.cuts import CUT, SILENT, WHOLE
 from threads.core.events import TextDelta
 from threads.core.retry import RetryWait
-from threads.gateway.calls import CallEvent, CallObserver, run_call
+from threads.gateway.calls import AttemptRecord, CallEvent, CallObserver, run_call
 from threads.gateway.clients import close_clients
 
 PATIENTLY = replace(AGAIN, waits=(30.0,))
@@ -32,7 +32,7 @@ async def left_while_waiting(
 
     gateway.play(script, WHOLE)
     consumer = asyncio.create_task(consume())
-    await until(lambda: any(isinstance(event, RetryWait) for event in events))
+    await until(lambda: any(isinstance(event, AttemptRecord) for event in events))
     assert not consumer.done()
     consumer.cancel()
     # Far less than the wait: who is still there has not heeded the Stop.
@@ -49,7 +49,7 @@ async def test_a_wait_ends_at_once_and_nothing_more_is_sent(
 
     events = await left_while_waiting(gateway, script, CallObserver())
 
-    assert isinstance(events[-1], RetryWait)
+    assert [type(event) for event in events[-2:]] == [RetryWait, AttemptRecord]
     assert len(gateway.requests) == 1
     await close_clients()
     await until(lambda: gateway.open_connections == 0)
@@ -66,8 +66,8 @@ async def test_no_attempt_is_in_flight_while_the_next_is_waited_for(
     assert observer.record() is None
     assert [type(event).__name__ for event in events[-3:]] == [
         "Withdrawn",
-        "AttemptRecord",
         "RetryWait",
+        "AttemptRecord",
     ]
 
 

@@ -261,9 +261,10 @@ def tool_then_fault(ask: Ask) -> Play:
         return Say("First I ask two tools."), calls, Finish("tool_calls")
     came = _results_of(ask) if ask.tool_results else _no_tools(ask)
     warning = (
-        "\n\nNow the provider behind me fails. Tools have run by now, so nothing is "
-        "repeated by itself, and their results are still"
+        "\n\nNow I ask for one more, and as I do the provider behind me fails. A tool "
+        "has been asked for, so nothing is repeated by itself."
     )
-    return Say(came + warning), Fail(
+    fault = Fail(
         502, "Provider returned error", provider_name=UPSTREAM, raw="worker lost"
     )
+    return Say(came + warning), calls, fault

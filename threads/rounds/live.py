@@ -227,7 +227,11 @@ class LiveCell:
         return not current.text.startswith(stands.text)
 
     def restate(self, text: str, reasoning: str | None = None) -> None:
-        """Begin a new generation with this text; it may be shorter."""
+        """Begin a new generation with this text; nothing is waited for any more.
+
+        It may be shorter.
+        """
+        self.activity = Activity(since=monotonic())
         self.parts = [text] if text else []
         self.length = len(text)
         if reasoning is not None:
