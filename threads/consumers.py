@@ -26,9 +26,9 @@ from threads.rounds.broadcast import thread_group, user_group
 from threads.rounds.engine import engine
 from threads.rounds.hello import Ack, Hello, MalformedError, Resync, parse
 from threads.rounds.hub import Watcher, hub
-from threads.rounds.live import Shown
 from threads.rounds.loops import start_task
 from threads.rounds.notes import Note, note
+from threads.rounds.published import Shown
 
 logger = logging.getLogger(__name__)
 

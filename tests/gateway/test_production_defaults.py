@@ -19,9 +19,9 @@ from threads.core.faults import Ending
 from threads.core.retry import Policy
 from threads.gateway.calls import AttemptRecord, CallBounds, run_call
 from threads.gateway.clients import close_clients
-from threads.rounds.answering import retry_policy
 from threads.rounds.brief import Brief
 from threads.rounds.broadcast import Place
+from threads.rounds.progress import retry_policy
 
 SETTINGS = Path(__file__).parents[2] / "chatsite" / "settings.py"
 NOBODY = Brief(

@@ -15,7 +15,8 @@ from threads.models import Cell, LanguageModel, Thread
 from threads.rendering import render_text
 from threads.rounds import engine, ledger
 from threads.rounds.hub import hub, live_view
-from threads.rounds.live import LiveCell, Shown
+from threads.rounds.live import LiveCell
+from threads.rounds.published import Shown
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.rounds.helpers import PageCell
 from threads.rendering import render_text
-from threads.rounds.live import LiveCell, Shown
+from threads.rounds.live import LiveCell
+from threads.rounds.published import Shown
 
 PIECES = st.one_of(
     st.sampled_from(

@@ -10,7 +10,7 @@ from tests.rounds.helpers import answered, opened
 from tests.rounds.spoiling import spoil
 from threads.models import CallAttempt, Cell, LanguageModel, Round, Thread
 from threads.rounds import engine
-from threads.rounds.answering import Progress
+from threads.rounds.progress import Progress
 from threads.rounds.runner import cap_verdict
 from threads.sentences import sentence_for
 

@@ -11,8 +11,9 @@ from tests.rounds.helpers import until
 from tests.rounds.recovering import CUT, SILENT, begun
 from threads.models import Thread
 from threads.rounds.hub import hub
-from threads.rounds.live import Activity, LiveCell
+from threads.rounds.live import LiveCell
 from threads.rounds.notes import Note, note
+from threads.rounds.published import Activity
 
 
 @pytest.mark.parametrize(

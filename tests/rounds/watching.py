@@ -7,7 +7,7 @@ from html import unescape
 from typing import Any
 
 from threads.rounds.hub import Watcher, hub
-from threads.rounds.live import Shown
+from threads.rounds.published import Shown
 
 TAG = re.compile(r"<[^>]*>")
 

@@ -7,7 +7,7 @@ ended. It knows nothing of Stop and of the cap: the runner cancels it.
 import asyncio
 import logging
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 
 from django.db import DatabaseError, InterfaceError
@@ -23,11 +23,10 @@ from threads.core.events import (
     Withdrawn,
 )
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
-from threads.core.retry import Action, Policy, RetryWait
+from threads.core.retry import Action, RetryWait
 from threads.core.snapshot import Position
 from threads.gateway.calls import (
     AttemptRecord,
-    CallBounds,
     CallEnded,
     CallObserver,
     CallRequest,
@@ -39,21 +38,16 @@ from threads.rounds import ledger, tools
 from threads.rounds.brief import Brief, Message
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
-from threads.rounds.live import Activity, LiveCell
+from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
+from threads.rounds.progress import Progress, call_bounds, retry_policy
+from threads.rounds.published import Activity
 
 logger = logging.getLogger(__name__)
 
 MAX_CALLS = 8
 MOST_AT_ONCE = 32
-
-PRACTICE_SECONDS = 8.0
-"""A practice model that falls silent does so on purpose: nobody should have to
-wait minutes to see what a stall looks like (design section 8)."""
-
-PRACTICE_WAIT_SECONDS = 2.0
-"""Nor to see it tried again."""
 
 TOO_MANY_CALLS = Verdict(
     code="tool_rounds_exceeded",
@@ -61,43 +55,6 @@ TOO_MANY_CALLS = Verdict(
     condition=Condition.REQUEST,
     sentence_key="round.tool_rounds",
 )
-
-
-@dataclass(slots=True)
-class Progress:
-    """What the runner reads off when it has to end the round itself."""
-
-    model_served: str = ""
-    request_id: str = ""
-    reasoning_began: float | None = None
-    reasoning_ended: float | None = None
-    has_answered: bool = False
-    is_reasoning: bool = False
-    tool: str = ""
-    # How the last attempt ended, until another one gives an answer.
-    fault: Verdict | None = None
-
-    @property
-    def reasoning_ms(self) -> int | None:
-        """How long the model reasoned, until text came; None if it did not."""
-        if self.reasoning_began is None:
-            return None
-        return int(
-            ((self.reasoning_ended or monotonic()) - self.reasoning_began) * 1000
-        )
-
-
-def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
-    """Return how the calls of a round are tried again: the settings, and the agent's
-    own cut policy (requirements D2, X1)."""
-    most = PRACTICE_WAIT_SECONDS if brief.is_practice else float("inf")
-    return Policy(
-        retries=bounds.call_retries,
-        waits=tuple(min(wait, most) for wait in bounds.retry_waits),
-        window_seconds=bounds.retry_window_seconds,
-        keeps_cut=brief.keeps_cut,
-        is_buffered=brief.is_buffered,
-    )
 
 
 class Answering:
@@ -117,11 +74,7 @@ class Answering:
         self._endpoint = endpoint
         self._live = live
         self._writer = writer
-        patience = PRACTICE_SECONDS if brief.is_practice else float("inf")
-        self._bounds = CallBounds(
-            first_data_seconds=min(bounds.first_data_seconds, patience),
-            idle_seconds=min(bounds.idle_seconds, patience),
-        )
+        self._bounds = call_bounds(brief, bounds)
         self._retry = retry_policy(brief, bounds)
         self._messages: list[Message] = list(brief.messages)
         self._served_before = ""

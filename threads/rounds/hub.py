@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from threads.rendering import CellView
-from threads.rounds.live import LiveCell, Published, Shown
+from threads.rounds.live import LiveCell
 from threads.rounds.loops import PerLoop, start_task
 from threads.rounds.notes import note
+from threads.rounds.published import Published, Shown
 
 logger = logging.getLogger(__name__)
 

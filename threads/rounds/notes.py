@@ -6,7 +6,8 @@ from time import monotonic
 
 from django.utils.translation import gettext as _
 
-from threads.rounds.live import Activity, LiveCell
+from threads.rounds.live import LiveCell
+from threads.rounds.published import Activity
 
 # Requirement E12: nothing new for this long, and the page says why.
 QUIET_SECONDS = 3

@@ -25,7 +25,7 @@ from threads.rendering import (
     view_of,
 )
 from threads.rounds.hub import live_state, live_view
-from threads.rounds.live import Shown
+from threads.rounds.published import Shown
 from threads.sentences import edited_words
 
 # Of a thread that grew by more while nobody looked, a reload shows the rest.

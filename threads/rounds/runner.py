@@ -18,7 +18,7 @@ from threads.conf import Bounds, bounds
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.snapshot import Position
 from threads.rounds import ledger
-from threads.rounds.answering import Answering, Progress
+from threads.rounds.answering import Answering
 from threads.rounds.brief import (
     HISTORY_UNREADABLE,
     Brief,
@@ -31,6 +31,7 @@ from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.ledger import Outcome
 from threads.rounds.loops import in_database, start_task
+from threads.rounds.progress import Progress
 from threads.rounds.sweep import WORKER_LOST
 from threads.rounds.worker import worker_id
 

@@ -1,0 +1,63 @@
+"""The terms on which a round calls its model, and how far it has come."""
+
+from dataclasses import dataclass
+from time import monotonic
+
+from threads.conf import Bounds
+from threads.core.faults import Verdict
+from threads.core.retry import Policy
+from threads.gateway.calls import CallBounds
+from threads.rounds.brief import Brief
+
+PRACTICE_SECONDS = 8.0
+"""A practice model that falls silent does so on purpose: nobody should have to
+wait minutes to see what a stall looks like (design section 8)."""
+
+PRACTICE_WAIT_SECONDS = 2.0
+"""Nor to see it tried again."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the runner reads off when it has to end the round itself."""
+
+    model_served: str = ""
+    request_id: str = ""
+    reasoning_began: float | None = None
+    reasoning_ended: float | None = None
+    has_answered: bool = False
+    is_reasoning: bool = False
+    tool: str = ""
+    # How the last attempt ended, until another one gives an answer.
+    fault: Verdict | None = None
+
+    @property
+    def reasoning_ms(self) -> int | None:
+        """How long the model reasoned, until text came; None if it did not."""
+        if self.reasoning_began is None:
+            return None
+        return int(
+            ((self.reasoning_ended or monotonic()) - self.reasoning_began) * 1000
+        )
+
+
+def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
+    """Return how the calls of a round are tried again: the settings, and the agent's
+    own cut policy (requirements D2, X1)."""
+    most = PRACTICE_WAIT_SECONDS if brief.is_practice else float("inf")
+    return Policy(
+        retries=bounds.call_retries,
+        waits=tuple(min(wait, most) for wait in bounds.retry_waits),
+        window_seconds=bounds.retry_window_seconds,
+        keeps_cut=brief.keeps_cut,
+        is_buffered=brief.is_buffered,
+    )
+
+
+def call_bounds(brief: Brief, bounds: Bounds) -> CallBounds:
+    """Return how long the gateway of a round may be silent (A8, A9)."""
+    patience = PRACTICE_SECONDS if brief.is_practice else float("inf")
+    return CallBounds(
+        first_data_seconds=min(bounds.first_data_seconds, patience),
+        idle_seconds=min(bounds.idle_seconds, patience),
+    )
