@@ -46,7 +46,7 @@ def ledger_tells_the_truth(
         return
     assert len(rows) == len(known)
     assert tries == len(log)
-    if expected.now.ending in WHOLE:
+    if round_.ending in WHOLE:
         assert round_.model_served == f"served-{expected.now.name}"
     played = [exchange for attempt in known for exchange in attempt.exchanges]
     assert [each.number for each in played] == [each.number for each in log]

@@ -91,10 +91,17 @@ class Expected:
         self.thoughts = ""
         self.withdrawn: dict[int, str] = {}
         self._before = ("", "")
-        self._was_read = ("", "")
         self._last_thoughts = ""
+        # What the last withdrawal left, what was read before it, and whether
+        # nothing that can be read has come since.
+        self._kept = 0
+        self._was_read = ("", "")
         self._is_bare = False
+        self._earlier: Expected | None = None
+        self._draft: Try | None = None
         self._ended_at = 0.0
+        self.ended = ("", "")
+        """Ending and code of the round, once it is over."""
 
     @property
     def now(self) -> Try:
@@ -220,40 +227,57 @@ class Expected:
     def goes_on(self) -> None:
         """The attempt is tried again: what it showed is taken back."""
         now, is_shown = self.now, not self.rules.is_buffered
+        self._draft = now if now.is_readable and is_shown else self._draft
         now.reasons = frozenset()
         now.decision = "regenerate" if now.is_readable and is_shown else "reissue"
         if is_shown and (now.text or now.thoughts):
+            self._earlier = self.copy()
             if not self._is_bare:
                 self._was_read = (self.text, self.thoughts)
             self.text, self.thoughts = self._before
+            self._kept = len(self.text)
             self.generation += 1
             self.withdrawn[self.generation] = now.name
             self._is_bare = True
 
     # How the round ends.
 
-    @property
-    def ended(self) -> tuple[str, str]:
-        """Ending and code of the last attempt."""
-        return self.now.ending, self.now.code
+    def close(
+        self, *, is_stopped: bool = False, seen: tuple[int, int] | None = None
+    ) -> None:
+        """The round is over: let the last text that was read stand (X2).
 
-    def close(self, *, is_stopped: bool = False) -> None:
-        """The round is over: let the last text that was read stand (X2)."""
+        `seen` is the generation, and the characters of it, that a tab had shown
+        which pressed Stop; what came after that nobody has read.
+        """
         if self.rules.is_buffered:
             self._show_last_held(is_stopped=is_stopped)
-        elif self._is_bare:
+        before = (self.text, self.thoughts)
+        self.ended = (self.now.ending, self.now.code)
+        if seen is not None:
+            self._forget_unseen(*seen)
+        if self._is_bare:
             text, thoughts = self._was_read
             if text == self.text:
                 thoughts = self.thoughts or self._last_thoughts
-            if (text, thoughts) != (self.text, self.thoughts):
-                self.generation += 1
-                self.text, self.thoughts = text, thoughts
+            elif self.now.ending in WHOLE and self._draft is not None:
+                self.ended = (self._draft.ending, self._draft.code)
+            self.text, self.thoughts = text, thoughts
+        self.generation += (self.text, self.thoughts) != before
 
-    def clamp(self, generation: int, length: int) -> None:
-        """Keep no more than a tab had shown that pressed Stop."""
-        if generation == self.generation and length < len(self.text):
-            self.text = self.text[:length]
-            self.generation += 1
+    def _forget_unseen(self, generation: int, length: int) -> None:
+        if generation == self.generation:
+            text = self.text[: max(length, self._kept)]
+            if text != self.text:
+                self.text = text
+                self._is_bare = generation > 0 and not text[self._kept :].strip()
+        elif self._earlier is not None and self._earlier.generation == generation:
+            earlier = self._earlier
+            earlier._forget_unseen(generation, length)
+            stands = earlier._was_read
+            if not earlier._is_bare:
+                stands = (earlier.text, earlier.thoughts)
+            self._was_read, self._is_bare = stands, True
 
     def _show_last_held(self, *, is_stopped: bool) -> None:
         """Nothing that was streamed is lost, though it never became whole."""

@@ -168,7 +168,8 @@ class Play(Scene):
             if self.state in ("asked", "refused"):
                 expected.now.ending = "stopped"
                 expected.now.reasons = frozenset({"stopped"})
-        await self.stop(sees=sees, may_follow=may_follow)
+        is_late = self.is_vague and turns > 0
+        await self.stop(sees=sees, may_follow=may_follow, may_be_late=is_late)
 
     def _do(self, amid: Amid) -> list[Expected]:
         """Do something that Stop may overtake; returns what else may come of it."""

@@ -101,8 +101,8 @@ class Scene:
             case "over":
                 self.state = "over"
                 self.expected.close()
-                self.may_stand = {self.expected.text}
-                self.may_end = {self.expected.ended}
+                self.may_stand.add(self.expected.text)
+                self.may_end.add(self.expected.ended)
         if follows != "over":
             await self.settle(passes=False)
 
@@ -140,8 +140,13 @@ class Scene:
         self.log.append(exchange)
         self.state = "asked"
 
-    async def stop(self, *, sees: bool, may_follow: list[Expected]) -> None:
-        """Press Stop, as a tab does; one of these must come of it."""
+    async def stop(
+        self, *, sees: bool, may_follow: list[Expected], may_be_late: bool
+    ) -> None:
+        """Press Stop, as a tab does; one of these must come of it.
+
+        When it may be late, the round may have ended by itself before.
+        """
         shown, pressed_at = self.eager.look(), self.time
         seen = Position(shown.generation, shown.offset) if sees else None
         await engine_stop(self.round.pk, seen=seen)
@@ -150,15 +155,14 @@ class Scene:
         assert engine().run(self.round.pk) is None, "Stop did not end the round"
         self.state, self.log = "over", list(self.theatre.gateway.exchanges)
         self.may_end = {("stopped", "stopped")}
-        if self.is_vague:
-            self.may_end |= {each.ended for each in may_follow}
         for each in may_follow:
-            each.close(is_stopped=True)
-            if seen is not None:
-                each.clamp(seen.generation, seen.length)
-        self.may_stand = {each.text for each in may_follow}
-        if self.is_vague and seen is not None:
-            self.may_stand |= {text[: seen.length] for text in self.may_stand}
+            if may_be_late and each.now.ending:
+                unstopped = each.copy()
+                unstopped.close()
+                self.may_stand.add(unstopped.text)
+                self.may_end.add(unstopped.ended)
+            each.close(is_stopped=True, seen=seen and (seen.generation, seen.length))
+            self.may_stand.add(each.text)
 
     # The pages.
 

@@ -166,9 +166,12 @@ class AnyRound(RuleBasedStateMachine):
 
     @when("asked")
     @precondition(lambda self: not self.play.exchange.has_head)
-    @rule(status=st.sampled_from((0, 403, 429, 503)))
-    def refuses(self, status: int) -> None:
+    @rule(status=st.sampled_from((0, 403, 429, 503)), is_stubborn=st.booleans())
+    def refuses(self, status: int, is_stubborn: bool) -> None:
         self.do(self.play.refuse(status))
+        while is_stubborn and self.play.state == "refused":
+            self.do(self.play.wait())
+            self.do(self.play.refuse(status))
 
     @when("waiting", "refused")
     @rule()

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from threads.core.faults import Condition, Ending
+from threads.core.snapshot import Generation
 from threads.models.catalogue import Agent, LanguageModel
 
 if TYPE_CHECKING:
@@ -138,6 +139,15 @@ class Cell(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.role} {self.status}"
+
+    @property
+    def folded(self) -> Generation:
+        """What has been folded; the journal goes on from it.
+
+        While nothing has been, the generation is only how far the journal has come.
+        """
+        number = self.text_generation if self.text or self.reasoning else 0
+        return Generation(number, self.text, self.reasoning)
 
 
 class Round(models.Model):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.template.loader import render_to_string
 
-from threads.core.snapshot import Generation, generations_of
+from threads.core.snapshot import generations_of
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rendering.code import language_name
 from threads.rendering.stream import MarkdownStream, render_text
@@ -53,8 +53,7 @@ def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:
             reasoning=cell.reasoning,
             reasoning_offset=len(cell.reasoning),
         )
-    before = Generation(0, cell.text, cell.reasoning)
-    newest = generations_of(entries, before)[-1]
+    newest = generations_of(entries, cell.folded)[-1]
     generation = max(newest.number, cell.text_generation)
     return streaming_view(generation, newest.text, newest.reasoning)
 

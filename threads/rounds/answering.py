@@ -41,7 +41,7 @@ from threads.rounds.journal import Writer, journal
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
-from threads.rounds.progress import Progress, call_bounds, retry_policy
+from threads.rounds.progress import Progress, Thinking, call_bounds, retry_policy
 from threads.rounds.published import Activity
 
 logger = logging.getLogger(__name__)
@@ -79,6 +79,7 @@ class Answering:
         self._messages: list[Message] = list(brief.messages)
         self._served_before = ""
         self._draft_served = ""
+        self._draft_thinking: Thinking = (None, None)
         self._draft_fault: Verdict | None = None
         self._unrecorded: list[AttemptRecord] = []
 
@@ -185,9 +186,10 @@ class Answering:
         self._writer.collect()
         if had_text:
             self._draft_served = progress.model_served
+            self._draft_thinking = progress.thinking
         progress.has_answered = progress.is_reasoning = False
         if not live.reasoning_length:
-            progress.reasoning_began = progress.reasoning_ended = None
+            progress.thinking = (None, None)
         hub().publish(live)
 
     def _wait(self, event: RetryWait) -> None:
@@ -263,6 +265,7 @@ class Answering:
         if not self._live.settle(seen):
             return verdict
         self.progress.model_served = self._draft_served
+        self.progress.thinking = self._draft_thinking
         is_whole = verdict.ending in WHOLE
         return self._draft_fault if is_whole and self._draft_fault else verdict
 

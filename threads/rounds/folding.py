@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from threads.core.snapshot import Generation, generations_of, last_read
+from threads.core.snapshot import generations_of, last_read
 from threads.models import Cell, JournalEntry
 
 
@@ -17,8 +17,7 @@ class Folded:
 
 def fold(cell: Cell) -> Folded:
     """Fold the journal of a cell; without entries the cell's own text stands."""
-    before = Generation(0, cell.text, cell.reasoning)
     entries = JournalEntry.objects.filter(cell=cell)
-    stands = last_read(generations_of(entries, before))
+    stands = last_read(generations_of(entries, cell.folded))
     stored = Cell.objects.values_list("text_generation", flat=True).get(pk=cell.pk)
     return Folded(max(stands.number, stored), stands.text, stands.reasoning)

@@ -17,6 +17,10 @@ PRACTICE_WAIT_SECONDS = 2.0
 """Nor to see it tried again."""
 
 
+Thinking = tuple[float | None, float | None]
+"""When the model began to reason and when its text came; monotonic."""
+
+
 @dataclass(slots=True)
 class Progress:
     """What the runner reads off when it has to end the round itself."""
@@ -32,13 +36,20 @@ class Progress:
     fault: Verdict | None = None
 
     @property
+    def thinking(self) -> Thinking:
+        """When the model reasoned; the end is now where no text has come."""
+        began, ended = self.reasoning_began, self.reasoning_ended
+        return began, ended if began is None or ended is not None else monotonic()
+
+    @thinking.setter
+    def thinking(self, thinking: Thinking) -> None:
+        self.reasoning_began, self.reasoning_ended = thinking
+
+    @property
     def reasoning_ms(self) -> int | None:
         """How long the model reasoned, until text came; None if it did not."""
-        if self.reasoning_began is None:
-            return None
-        return int(
-            ((self.reasoning_ended or monotonic()) - self.reasoning_began) * 1000
-        )
+        began, ended = self.thinking
+        return None if began is None or ended is None else int((ended - began) * 1000)
 
 
 def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
