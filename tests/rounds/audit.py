@@ -1,7 +1,8 @@
 """What the database must say of a round that is over: its cell, its rows, its tools."""
 
 from tests.rounds.drivengateway import Exchange
-from tests.rounds.expected import CUT, WHOLE, Expected, Try
+from tests.rounds.expected import Expected
+from tests.rounds.tries import CUT, WHOLE, Try
 from threads.models import CallAttempt, Cell, JournalEntry, Round, ToolRun
 from threads.rounds.report import report
 

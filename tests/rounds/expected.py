@@ -5,10 +5,11 @@ no journal, no frames and no decision function.
 """
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal
 
 from tests.rounds.drivengateway import Exchange
+from tests.rounds.tries import WHOLE, Asked, Rules, Try
 
 TRANSIENT = frozenset(
     {
@@ -16,68 +17,11 @@ TRANSIENT = frozenset(
         *("http_5xx", "http_429", "finish_error", "overloaded", "connect_failed"),
     }
 )
-BROKEN = frozenset({"stalled", "truncated"})
-CUT = BROKEN | {"faulted"}
-WHOLE = frozenset({"completed", "length"})
 MOST_CALLS = 8
 
 Step = Literal["over", "again", "call"]
 OVER, CALL = frozenset[Step]({"over"}), frozenset[Step]({"call"})
 MAYBE, AGAIN = frozenset[Step]({"over", "again"}), frozenset[Step]({"again"})
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The policy of a round; times in seconds."""
-
-    retries: int = 2
-    waits: tuple[float, ...] = (1.0, 2.0)
-    window: float = 60.0
-    keeps: bool = False
-    is_buffered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A tool call that the gateway sent, and what has to become of it."""
-
-    id: str
-    name: str
-    state: str
-
-
-@dataclass(slots=True)
-class Try:
-    """One attempt: what the gateway sent in it, and how it ended."""
-
-    call: int
-    number: int
-    began_at: float
-    exchanges: list[Exchange]
-    waited: float = 0.0
-    pieces: list[str] = field(default_factory=list)
-    thoughts: str = ""
-    chunks: int = 0
-    tools: list[Asked] = field(default_factory=list)
-    usage: tuple[int, int] | None = None
-    finish: str = ""
-    ending: str = ""
-    code: str = ""
-    asked_wait: float | None = None
-    decision: str = "none"
-    reasons: frozenset[str] = frozenset()
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-    @property
-    def is_readable(self) -> bool:
-        return bool(self.text.strip())
-
-    @property
-    def name(self) -> str:
-        return f"{self.call}.{self.number}"
 
 
 class Expected:
@@ -111,6 +55,11 @@ class Expected:
     def of_call(self) -> list[Try]:
         """The attempts of the call under way."""
         return [each for each in self.tries if each.call == self.now.call]
+
+    @property
+    def _asks(self) -> bool:
+        """The call was whole, and asks for tools."""
+        return bool(self.now.tools) and self.now.ending == "completed"
 
     def copy(self) -> "Expected":
         """Return another one, to follow what may come instead."""
@@ -178,8 +127,7 @@ class Expected:
             self.thoughts += now.thoughts
             if now.text:
                 self._show(now.text)
-        asks = bool(now.tools) and now.ending == "completed"
-        return CALL if asks and now.call < MOST_CALLS else OVER
+        return CALL if self._asks and now.call < MOST_CALLS else OVER
 
     def refuse(self, code: str, at: float) -> frozenset[Step]:
         """End the attempt by a refusal: the SDK's own tries are over as well."""
@@ -254,6 +202,8 @@ class Expected:
             self._show_last_held(is_stopped=is_stopped)
         before = (self.text, self.thoughts)
         self.ended = (self.now.ending, self.now.code)
+        if self._asks and self.now.call == MOST_CALLS:
+            self.ended = ("interrupted", "tool_rounds_exceeded")
         if seen is not None:
             self._forget_unseen(*seen)
         if self._is_bare:

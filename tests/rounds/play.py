@@ -4,8 +4,9 @@ import asyncio
 from typing import Literal
 
 from tests.fakescript import DONE, chunk, frame, tool_call
-from tests.rounds.expected import Asked, Expected
+from tests.rounds.expected import Expected
 from tests.rounds.scene import FIRST_DATA, FRAME, IDLE, Message, Scene
+from tests.rounds.tries import Asked
 
 Fragment = Literal["name", "half", "whole"]
 Hint = Literal["role", "comment", "usage", "empty"]

@@ -12,9 +12,10 @@ from typing import Any, Literal
 from channels.layers import BaseChannelLayer, get_channel_layer
 
 from tests.rounds.drivengateway import Exchange
-from tests.rounds.expected import BROKEN, Expected, Rules, Step, Try
+from tests.rounds.expected import Expected, Step
 from tests.rounds.helpers import Page, PageCell, answers_in
 from tests.rounds.theatre import Theatre
+from tests.rounds.tries import BROKEN, Rules, Try
 from tests.rounds.watching import Watching, words, words_of
 from threads.core.snapshot import Position
 from threads.models import Round, Thread
@@ -148,8 +149,8 @@ class Scene:
         When it may be late, the round may have ended by itself before.
         """
         shown, pressed_at = self.eager.look(), self.time
-        seen = Position(shown.generation, shown.offset) if sees else None
-        await engine_stop(self.round.pk, seen=seen)
+        seen = (shown.generation, shown.offset) if sees else None
+        await engine_stop(self.round.pk, seen=Position(*seen) if seen else None)
         await self.theatre.loop.quiet()
         assert self.time - pressed_at < 0.1, "Stop had to wait"
         assert engine().run(self.round.pk) is None, "Stop did not end the round"
@@ -161,7 +162,7 @@ class Scene:
                 unstopped.close()
                 self.may_stand.add(unstopped.text)
                 self.may_end.add(unstopped.ended)
-            each.close(is_stopped=True, seen=seen and (seen.generation, seen.length))
+            each.close(is_stopped=True, seen=seen)
             self.may_stand.add(each.text)
 
     # The pages.

@@ -24,17 +24,17 @@ from hypothesis.stateful import (
 from pytest_django import Settings
 
 from tests.rounds import audit
-from tests.rounds.expected import Rules
 from tests.rounds.helpers import open_now
 from tests.rounds.play import After, Amid, Cut, Fragment, Hint, Play
 from tests.rounds.scene import FIRST_DATA, IDLE, Message
 from tests.rounds.theatre import Theatre, open_theatre
+from tests.rounds.tries import Rules
 from threads.models import Round, Thread
 
 Taken = TypeVar("Taken", bound=Callable[..., None])
 
 ASKED_FOR = os.environ.get("ROUND_EXAMPLES")
-EXAMPLES = int(ASKED_FOR or (150 if os.environ.get("CI") == "true" else 40))
+EXAMPLES = int(ASKED_FOR or (100 if os.environ.get("CI") == "true" else 40))
 MOST_ROUNDS = 2
 
 many = settings(
@@ -130,9 +130,16 @@ class AnyRound(RuleBasedStateMachine):
         self.do(self.play.pass_time(1.0))
 
     @when("asked")
-    @rule(how=st.sampled_from(("eof", "half", "reset", "silence")), first=FIRST)
-    def is_cut(self, how: Cut, first: Parts) -> None:
+    @rule(
+        how=st.sampled_from(("eof", "half", "reset", "silence")),
+        first=FIRST,
+        is_stubborn=st.booleans(),
+    )
+    def is_cut(self, how: Cut, first: Parts, is_stubborn: bool) -> None:
         self.do(self.play.cut(how), first=first)
+        while is_stubborn and self.play.state in ("waiting", "refused"):
+            self.do(self.play.wait())
+            self.do(self.play.cut(how))
 
     @when("asked")
     @rule(
