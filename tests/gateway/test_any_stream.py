@@ -1,6 +1,6 @@
 """Any stream, whatever was done to it, ends in exactly one named ending.
 
-`STREAM_EXAMPLES` sets how many streams are played (600 in CI, else 200); with it the
+`STREAM_EXAMPLES` sets how many streams are played (400 in CI, else 200); with it the
 examples are drawn anew, and `--hypothesis-seed` counts.
 """
 
@@ -28,7 +28,7 @@ from threads.gateway.calls import AttemptRecord, CallEnded
 from threads.sentences import ENGLISH
 
 ASKED_FOR = os.environ.get("STREAM_EXAMPLES")
-EXAMPLES = int(ASKED_FOR or (600 if os.environ.get("CI") == "true" else 200))
+EXAMPLES = int(ASKED_FOR or (400 if os.environ.get("CI") == "true" else 200))
 
 many = settings(
     deadline=None,

@@ -34,7 +34,7 @@ from threads.models import Round, Thread
 Taken = TypeVar("Taken", bound=Callable[..., None])
 
 ASKED_FOR = os.environ.get("ROUND_EXAMPLES")
-EXAMPLES = int(ASKED_FOR or (100 if os.environ.get("CI") == "true" else 40))
+EXAMPLES = int(ASKED_FOR or (60 if os.environ.get("CI") == "true" else 40))
 MOST_ROUNDS = 2
 
 many = settings(
