@@ -16,9 +16,9 @@ from tests.rounds.expected import Expected, Step
 from tests.rounds.helpers import Page, PageCell, answers_in
 from tests.rounds.theatre import Theatre
 from tests.rounds.tries import BROKEN, Rules, Try
-from tests.rounds.watching import CellPage, Watching, words, words_of
+from tests.rounds.watching import Watching, words, words_of
 from threads.core.snapshot import Position
-from threads.models import Cell, Round, Thread
+from threads.models import Round, Thread
 from threads.rendering import render_text
 from threads.rounds import pages
 from threads.rounds.broadcast import thread_group
@@ -217,29 +217,32 @@ class Scene:
                 assert shown == words(self.expected.text)
                 assert cell.reasoning == self.expected.thoughts
 
-    async def pages_agree(self, stored: Cell) -> None:
+    async def pages_agree(self, text: str, generation: int, status: str) -> None:
         """See that every page shows, at the end, what the database has."""
         await self.settle_visitors()
         assert await self._notices() == ["round.started", "round.ended"]
+        blocks = list(render_text(text))
         for watching in (self.eager, self.lazy):
-            _shows(watching.look(), stored)
+            page = watching.look()
+            assert (page.blocks, page.tail, page.open_html) == (blocks, "", "")
+            assert (page.generation, page.offset) == (generation, len(text))
             watching.leave()
         for visitor in self.visitors:
-            _shows(visitor.cells[self.cell_id], stored)
-            assert visitor.cells[self.cell_id].status == stored.status
+            _shows(visitor.cells[self.cell_id], blocks, generation, len(text), status)
             await visitor.close()
         self.visitors.clear()
 
-    def late_page_agrees(self, stored: list[Cell]) -> None:
+    def late_page_agrees(self, text: str, generation: int, status: str) -> None:
         """See what a page is sent that says hello when all is over."""
-        lack = pages.Lack(newer=True)
-        owner = self.theatre.owner
-        reading = pages.read(self.thread.pk, owner.pk, position=-1, lack=lack)
+        reading = pages.read(
+            self.thread.pk,
+            self.theatre.owner.pk,
+            position=-1,
+            lack=pages.Lack(newer=True),
+        )
         assert reading is not None
-        shown = answers_in("".join(reading.messages))
-        assert list(shown) == [cell.pk for cell in stored]
-        for cell in stored:
-            _shows(shown[cell.pk][1], cell)
+        _, cell = answers_in("".join(reading.messages))[self.cell_id]
+        _shows(cell, list(render_text(text)), generation, len(text), status)
 
     async def _notices(self) -> list[str]:
         """What was told to all who show the thread, since the round began."""
@@ -270,11 +273,12 @@ class Scene:
         await asyncio.sleep(1)
 
 
-def _shows(page: CellPage | PageCell, stored: Cell) -> None:
-    blocks = list(render_text(stored.text))
-    assert (page.blocks, page.tail, page.open_html) == (blocks, "", "")
-    place = (stored.text_generation, len(stored.text))
-    assert (page.generation, page.offset) == place
+def _shows(
+    cell: PageCell, blocks: list[str], generation: int, offset: int, status: str
+) -> None:
+    assert (cell.blocks, cell.tail, cell.open_html) == (blocks, "", "")
+    assert (cell.generation, cell.offset) == (generation, offset)
+    assert cell.status == status
 
 
 def _continued(
