@@ -162,9 +162,7 @@ def is_withdrawable(event: StreamEvent) -> bool:
     An allow-list: whatever else may come one day forbids another attempt.
     """
     match event:
-        case TextDelta() | ReasoningDelta() | UsageReport():
+        case TextDelta() | ReasoningDelta() | UsageReport() | Envelope():
             return True
-        case Finish() | ErrorReport() | Envelope():
-            return True
-        case _:
-            return False
+        case other:
+            return isinstance(other, Finish | ErrorReport)

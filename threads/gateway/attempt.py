@@ -8,7 +8,15 @@ from threads.core.answer import Accumulator
 from threads.core.estimate import tokens_in, tokens_of_messages
 from threads.core.events import Finish, StreamEvent, Usage, UsageSource
 from threads.core.evidence import Evidence, StreamEnd
-from threads.core.faults import Arrival, Ending, Facts, KeyEffect, Verdict, classify
+from threads.core.faults import (
+    WHOLE,
+    Arrival,
+    Ending,
+    Facts,
+    KeyEffect,
+    Verdict,
+    classify,
+)
 from threads.core.retry import Action, Attempted, Decision, Reason
 from threads.gateway.client import Endpoint
 from threads.gateway.transport import Wire
@@ -180,7 +188,7 @@ class Attempt:
         verdict = self.verdict
         decision = _STOPPED if stopped else self.decision
         ending = Ending.STOPPED if stopped or verdict is None else verdict.ending
-        completed = not stopped and verdict is not None and verdict.ending in _COMPLETE
+        completed = not stopped and verdict is not None and verdict.ending in WHOLE
         usage = self.usage
         return AttemptRecord(
             call=self.request.call,
@@ -250,13 +258,12 @@ class Attempt:
 
 _STOPPED = Decision(Action.NONE, Reason.STOPPED)
 _CUT = frozenset({Ending.STALLED, Ending.TRUNCATED, Ending.FAULTED})
-_COMPLETE = frozenset({Ending.COMPLETED, Ending.LENGTH, Ending.CONTENT_FILTER})
 
 
 def _outcome(ending: Ending) -> str:
     """The ledger's word for an ending (requirement F5)."""
     match ending:
-        case Ending.COMPLETED | Ending.LENGTH | Ending.CONTENT_FILTER:
+        case _ if ending in WHOLE:
             return "completed"
         case Ending.STOPPED:
             return "cancelled"

@@ -29,7 +29,7 @@ from threads.core.faults import WHOLE, Arrival, Ending, Verdict
 from threads.core.retry import ONCE, Action, Policy, RetryWait, decide
 from threads.gateway.attempt import Attempt, AttemptRecord, CallRequest
 from threads.gateway.clients import leased, retire
-from threads.gateway.delivery import CallObserver, Delivery, Shown
+from threads.gateway.delivery import CallObserver, Delivered, Delivery
 from threads.gateway.guard import CallBounds, GuardedStream
 
 __all__ = [
@@ -46,8 +46,8 @@ logger = logging.getLogger(__name__)
 ERROR_SEEN = StreamEnd(Arrival.ENDED)
 """We stop reading at an error; what it says is in the evidence."""
 
-BROKEN = frozenset({Ending.STALLED, Ending.TRUNCATED})
-"""Endings after which the connections that lie in the pool are not trusted (A19)."""
+DISTRUSTED = frozenset({Ending.STALLED, Ending.TRUNCATED})
+"""Endings after which the connections that lie in the pool are not used (A19)."""
 
 MARKERS = {
     Ending.STALLED: "PROVIDER_STREAM_STALLED",
@@ -119,7 +119,7 @@ async def run_call(
                 async for event in events:
                     yield event
             verdict = attempt.judge()
-            if verdict.ending in BROKEN:
+            if verdict.ending in DISTRUSTED:
                 retire(client)
         attempt.decision = decide(
             attempt.facts_for_retry(now() - began_at),
@@ -203,7 +203,7 @@ def _shown(
     events: list[StreamEvent],
     *,
     is_rest: bool = False,
-) -> Iterator[Envelope | Shown | ToolCallBegan]:
+) -> Iterator[Delivered]:
     """Feed one chunk to the attempt and give what is to be shown of it."""
     if not events:
         return

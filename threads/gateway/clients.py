@@ -6,17 +6,13 @@ a request would show it (requirement A19).
 """
 
 import asyncio
-import logging
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from threads.gateway.client import Endpoint, GatewayClient
-
-logger = logging.getLogger(__name__)
-
-CLOSE_SECONDS = 5.0
+from threads.gateway.transport import CLOSE_SECONDS, close_quietly
 
 
 @dataclass(slots=True)
@@ -66,17 +62,9 @@ def retire(client: GatewayClient) -> None:
 
 
 def _close_soon(client: GatewayClient, clients: _Clients) -> None:
-    task = asyncio.ensure_future(_close(client))
+    task = asyncio.ensure_future(close_quietly(client.aclose, seconds=CLOSE_SECONDS))
     clients.closing.add(task)
     task.add_done_callback(clients.closing.discard)
-
-
-async def _close(client: GatewayClient) -> None:
-    try:
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await client.aclose()
-    except Exception as error:  # noqa: BLE001 - a pool that does not close is only told of
-        logger.warning("[OpenAIWire] close failed: %s", type(error).__name__)
 
 
 async def close_clients() -> None:
@@ -85,6 +73,6 @@ async def close_clients() -> None:
     if clients is None:
         return
     for client in {*clients.current.values(), *clients.users}:
-        await _close(client)
+        await close_quietly(client.aclose, seconds=CLOSE_SECONDS)
     if clients.closing:
         await asyncio.wait(clients.closing)

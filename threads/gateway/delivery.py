@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from threads.core.events import Envelope, ReasoningDelta, TextDelta, ToolCallBegan
 from threads.gateway.attempt import Attempt, AttemptRecord
 
-Shown = TextDelta | ReasoningDelta
-Delivered = Envelope | Shown | ToolCallBegan
+Piece = TextDelta | ReasoningDelta
+Delivered = Envelope | Piece | ToolCallBegan
 
 
 class CallObserver:
@@ -17,7 +17,7 @@ class CallObserver:
 
     def __init__(self) -> None:
         self.attempt: Attempt | None = None
-        self.held: list[Shown] = []
+        self.held: list[Piece] = []
 
     def record(self) -> AttemptRecord | None:
         """The attempt in flight as a stopped one; None when nothing was sent."""
@@ -29,24 +29,24 @@ class CallObserver:
 class Delivery:
     """What of one attempt reaches the caller, and when.
 
-    The envelope (which model serves) is withheld until there is output: that of
-    an attempt which is tried again says nothing about the answer (D5). A silent
-    last attempt delivers it at its end. Reasoning is progress and is shown, but
-    releases nothing (X21). Buffered, text waits for the end of the attempt (D19).
+    The envelope (which model serves) comes here with the first output: that of a
+    silent attempt which is tried again says nothing about the answer (D5); a silent
+    last one delivers it at its end. Reasoning is progress and is shown at once (X21).
+    Buffered, envelope and text wait for the end of the attempt (D19).
     """
 
     def __init__(self, observer: CallObserver, *, is_buffered: bool) -> None:
         self.has_shown = False
         self._is_buffered = is_buffered
         self._observer = observer
-        self._held = list[Shown]()
+        self._held = list[Piece]()
         self._delivered: Envelope | None = None
 
-    def take(self, event: Envelope | Shown | ToolCallBegan) -> Iterator[Delivered]:
+    def take(self, event: Delivered) -> Iterator[Delivered]:
         """Give what may be seen of one event now."""
         match event:
             case Envelope():
-                if not self._is_buffered and self._delivered is None:
+                if not self._is_buffered:
                     self._delivered = event
                     yield event
             case ToolCallBegan():

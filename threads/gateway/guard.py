@@ -13,14 +13,12 @@ from threads.core.events import StreamEvent
 from threads.core.evidence import StreamEnd
 from threads.core.faults import Arrival
 from threads.gateway.client import EventStream, GatewayClient
-from threads.gateway.transport import Wire
+from threads.gateway.transport import CLOSE_SECONDS, Wire, close_quietly
 
 logger = logging.getLogger(__name__)
 
 AFTER_FINISH_SECONDS = 5.0
 """How long usage and `[DONE]` are waited for once the answer is whole."""
-
-CLOSE_SECONDS = 5.0
 
 _closing: set[asyncio.Task[None]] = set()
 
@@ -122,7 +120,7 @@ class GuardedStream:
         stream, self._stream = self._stream, None
         if stream is None:
             return
-        task = asyncio.ensure_future(_close(stream))
+        task = asyncio.ensure_future(close_quietly(stream.close, seconds=CLOSE_SECONDS))
         _closing.add(task)
         task.add_done_callback(_closing.discard)
         await asyncio.shield(task)
@@ -130,11 +128,3 @@ class GuardedStream:
     @staticmethod
     def _now() -> float:
         return asyncio.get_running_loop().time()
-
-
-async def _close(stream: EventStream) -> None:
-    try:
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await stream.close()
-    except Exception as error:  # noqa: BLE001 - nothing raised here says how a call ended
-        logger.warning("[OpenAIWire] close failed: %s", type(error).__name__)

@@ -10,7 +10,7 @@ import logging
 import re
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -43,6 +43,9 @@ REFUSAL_LENGTH = 262_144
 
 REFUSAL_SECONDS = 5.0
 """How long an error body is waited for: its status has said what matters."""
+
+CLOSE_SECONDS = 5.0
+"""How long closing a stream or a pool of connections may take."""
 
 REQUEST_IDS = ("x-request-id", "x-generation-id", "x-nr-request-id", "cf-ray")
 
@@ -110,14 +113,17 @@ class Inflater:
             return self._inflate.decompress(piece, SLICE)
 
 
-async def close_quietly(closing: httpx2.AsyncByteStream) -> None:
-    """Close; a failure is only logged.
+async def close_quietly(
+    close: Callable[[], Awaitable[None]], *, seconds: float | None = None
+) -> None:
+    """Close, within so many seconds where a bound is given; a failure is only logged.
 
     It would otherwise replace the fault, or turn a whole answer into an error: the
     SDK closes the body inside its own iteration (A15, measured).
     """
     try:
-        await closing.aclose()
+        async with asyncio.timeout(seconds):
+            await close()
     except Exception as error:  # noqa: BLE001 - nothing raised here says how a call ended
         logger.warning("[OpenAIWire] close failed: %s", type(error).__name__)
 
@@ -153,7 +159,7 @@ class _TappedStream(httpx2.AsyncByteStream):
             raise httpx2.DecodingError(str(error)) from error
 
     async def aclose(self) -> None:
-        await close_quietly(self._inner)
+        await close_quietly(self._inner.aclose)
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
@@ -192,7 +198,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        await close_quietly(self._inner)
+        await close_quietly(self._inner.aclose)
 
 
 @cache

@@ -19,7 +19,7 @@ SPACELESS = frozenset({"ja", "zh-hans"})
 BY_HAND = "manual"
 """The decision that a person took, by sending a round again (requirement D16)."""
 
-BROKEN = frozenset({Ending.STALLED, Ending.TRUNCATED, Ending.FAULTED, Ending.EMPTY})
+UNFINISHED = frozenset({Ending.STALLED, Ending.TRUNCATED, Ending.FAULTED, Ending.EMPTY})
 """Endings of an answer that began: one may wonder why it was not begun anew."""
 
 
@@ -192,7 +192,7 @@ def _why_not(attempt: CallAttempt) -> Iterable[str]:
             yield _(
                 "It was not tried again, because the gateway asked to wait too long."
             )
-        case Reason.NOT_TRANSIENT if attempt.ending in BROKEN:
+        case Reason.NOT_TRANSIENT if attempt.ending in UNFINISHED:
             yield _(
                 "It was not tried again, because this is not known to pass by itself."
             )

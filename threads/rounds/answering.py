@@ -207,8 +207,9 @@ class Answering:
                 self._live.generation,
             )
         told = self._live.activity.kind
-        kind = "regenerate" if event.withdrew or told == "regenerate" else "reissue"
-        if kind == "regenerate" or told == kind or event.seconds > NARRATED_SECONDS:
+        again = event.withdrew or told == Action.REGENERATE
+        kind = Action.REGENERATE if again else Action.REISSUE
+        if again or told == kind or event.seconds > NARRATED_SECONDS:
             until = monotonic() + event.seconds
             self._set_activity(
                 Activity(kind, attempt=event.attempt, total=event.total, until=until)

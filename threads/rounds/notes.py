@@ -6,6 +6,7 @@ from time import monotonic
 
 from django.utils.translation import gettext as _
 
+from threads.core.retry import Action
 from threads.rounds.live import LiveCell
 from threads.rounds.published import Activity
 
@@ -15,7 +16,7 @@ QUIET_SECONDS = 3
 NARRATED_SECONDS = 10.0
 """A wait that is longer is counted down; a short one is not (requirement B14)."""
 
-AGAIN = ("reissue", "regenerate")
+AGAIN = (Action.REISSUE, Action.REGENERATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,11 @@ def _again(activity: Activity, now: float) -> str:
     values = {"number": activity.attempt, "total": activity.total}
     left = ceil(activity.until - now)
     is_wait = activity.until - activity.since > NARRATED_SECONDS and left > 0
-    if activity.kind == "regenerate" and is_wait:
+    if activity.kind == Action.REGENERATE and is_wait:
         text = _(
             "The answer was cut. Starting again in %(seconds)d s (%(number)d/%(total)d)…"
         )
-    elif activity.kind == "regenerate":
+    elif activity.kind == Action.REGENERATE:
         text = _("The answer was cut. Starting again (%(number)d/%(total)d)…")
     elif is_wait:
         text = _(
