@@ -142,7 +142,9 @@ def model_now(
         },
     )
     model, _ = LanguageModel.objects.get_or_create(
-        gateway=gateway, wire_id=wire_id, defaults={"name": wire_id}
+        gateway=gateway,
+        wire_id=wire_id,
+        defaults={"name": wire_id, "uses_tools": True},
     )
     return model
 

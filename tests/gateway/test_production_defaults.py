@@ -22,6 +22,7 @@ from threads.gateway.clients import close_clients
 from threads.rounds.brief import Brief
 from threads.rounds.broadcast import Place
 from threads.rounds.progress import retry_policy
+from threads.tools.toolset import Toolset
 
 SETTINGS = Path(__file__).parents[2] / "chatsite" / "settings.py"
 NOBODY = Brief(
@@ -29,6 +30,7 @@ NOBODY = Brief(
     locale="en",
     model="some-model",
     messages=[],
+    toolset=Toolset(),
     is_practice=False,
     keeps_cut=False,
     is_buffered=False,

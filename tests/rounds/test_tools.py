@@ -13,18 +13,14 @@ from hypothesis import strategies as st
 from tests.conftest import model_at
 from tests.fakegateway import DONE, FakeGateway, Script, chunk, tool_call
 from tests.rounds.helpers import answered, ask, cell_of, until
+from tests.rounds.tooling import function_tool, run_one, with_tools
 from threads.core.events import ToolCall
 from threads.models import CallAttempt, LanguageModel, Thread, ToolRun
-from threads.rounds import engine, tools
-from threads.rounds.arithmetic import calculate
-from threads.rounds.clock import current_time
+from threads.rounds import engine
 from threads.rounds.hub import live_view
-
-TOOL = {
-    "type": "object",
-    "properties": {"word": {"type": "string"}},
-    "required": ["word"],
-}
+from threads.tools import running
+from threads.tools.arithmetic import calculate
+from threads.tools.clock import current_time
 
 
 @pytest.fixture
@@ -39,12 +35,9 @@ def registered() -> Iterator[list[str]]:
     def broken(word: str) -> str:
         raise ValueError(f"I do not like {word}")
 
-    names = {"echo": echo, "broken": broken, "rambles": lambda word: word * 40_000}
-    for name, function in names.items():
-        tools.register(tools.Tool(name, "A test tool.", TOOL, function))
-    yield calls
-    for name in names:
-        tools.unregister(name)
+    functions = {"echo": echo, "broken": broken, "rambles": lambda word: word * 40_000}
+    with with_tools(*(function_tool(name, f) for name, f in functions.items())):
+        yield calls
 
 
 async def practice(url: str) -> LanguageModel:
@@ -81,16 +74,16 @@ async def test_the_practice_model_asks_two_tools_and_answers_from_what_they_say(
 async def test_a_tool_that_raises_is_an_error_that_the_model_is_told(
     registered: list[str],
 ) -> None:
-    result = await tools.run_tool(call("broken", '{"word": "soup"}'))
+    result = await run_one(call("broken", '{"word": "soup"}'))
 
     assert result.state == "error"
     assert result.text == "The tool failed: ValueError: I do not like soup"
 
 
 async def test_a_result_has_a_limit_and_says_so(registered: list[str]) -> None:
-    result = await tools.run_tool(call("rambles", '{"word": "a"}'))
+    result = await run_one(call("rambles", '{"word": "a"}'))
 
-    assert (result.state, len(result.text)) == ("ok", tools.RESULT_LENGTH)
+    assert (result.state, len(result.text)) == ("ok", running.RESULT_LENGTH)
     assert result.text.endswith("[Shortened: the result had 40000 characters.]")
 
 
@@ -98,22 +91,22 @@ async def test_a_result_has_a_limit_and_says_so(registered: list[str]) -> None:
     ("name", "arguments", "told"),
     [
         ("no_such", "{}", "There is no tool 'no_such'"),
-        ("echo", "{}", "'word' is missing"),
-        ("echo", '{"word": 3}', "must be of type string"),
-        ("echo", '{"word": "a", "more": 1}', "no argument 'more'"),
+        ("echo", "{}", "'word' is a required property"),
+        ("echo", '{"word": 3}', "at 'word': 3 is not of type 'string'"),
+        ("echo", '{"word": "a", "more": 1}', "'more' was unexpected"),
     ],
 )
 async def test_a_call_that_does_not_fit_is_not_run(
     registered: list[str], name: str, arguments: str, told: str
 ) -> None:
-    result = await tools.run_tool(call(name, arguments))
+    result = await run_one(call(name, arguments))
 
     assert (result.state, registered) == ("not_run", [])
     assert told in result.text
 
 
 async def test_a_call_with_a_problem_is_not_run(registered: list[str]) -> None:
-    result = await tools.run_tool(call("echo", '{"wo', problem="it is cut"))
+    result = await run_one(call("echo", '{"wo', problem="it is cut"))
 
     assert (result.state, registered) == ("not_run", [])
 
@@ -122,15 +115,13 @@ async def test_a_tool_that_hangs_is_given_up_and_its_outcome_is_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     release = threading.Event()
-    monkeypatch.setattr(tools, "RUN_SECONDS", 0.05)
-    tools.register(
-        tools.Tool("hangs", "Hangs.", TOOL, lambda word: str(release.wait(20)))
-    )
+    monkeypatch.setattr(running, "RUN_SECONDS", 0.05)
+    hangs = function_tool("hangs", lambda word: str(release.wait(20)))
 
-    result = await tools.run_tool(call("hangs", '{"word": ""}'))
+    with with_tools(hangs):
+        result = await run_one(call("hangs", '{"word": ""}'))
 
     release.set()
-    tools.unregister("hangs")
     assert result.state == "unknown"
 
 
@@ -203,16 +194,14 @@ class TestRounds:
             release.wait(20)
             return word
 
-        tools.register(tools.Tool("slow", "Slow.", TOOL, slow))
         gateway.play(asking(("slow", {"word": "x"}), text="Let me look. "))
-        round_ = await ask(thread, await practice(gateway.base_url))
-        await until(began.is_set)
-
-        await engine.stop(round_.pk)
-        await engine.wait(round_.pk)
+        with with_tools(function_tool("slow", slow)):
+            round_ = await ask(thread, await practice(gateway.base_url))
+            await until(began.is_set)
+            await engine.stop(round_.pk)
+            await engine.wait(round_.pk)
 
         release.set()
-        tools.unregister("slow")
         cell = await cell_of(round_)
         assert (cell.status, cell.text) == ("stopped", "Let me look. ")
         assert (await ToolRun.objects.aget()).state == "unknown"

@@ -2,7 +2,8 @@
 
 from threads.models.catalogue import Agent, Gateway, LanguageModel, Sentence
 from threads.models.conversation import Cell, JournalEntry, Round, Thread
-from threads.models.ledger import CallAttempt, KeyHealth, ToolRun
+from threads.models.ledger import CallAttempt, KeyHealth, ToolRun, ToolTurn
+from threads.models.tools import ToolRule
 
 __all__ = [
     "Agent",
@@ -15,5 +16,7 @@ __all__ = [
     "Round",
     "Sentence",
     "Thread",
+    "ToolRule",
     "ToolRun",
+    "ToolTurn",
 ]

@@ -50,6 +50,11 @@ class LanguageModel(models.Model):
     context_window = models.PositiveIntegerField(
         _("context window, tokens"), null=True, blank=True
     )
+    uses_tools = models.BooleanField(
+        _("uses tools"),
+        default=False,
+        help_text=_("Offer tools to this model. It has to support tool calls."),
+    )
     # Empty is unknown, and then so is every cost; what is free says 0 (G3).
     input_price = models.DecimalField(
         _("price of a million tokens read, USD"),

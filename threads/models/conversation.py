@@ -156,11 +156,13 @@ class Round(models.Model):
     class State(models.TextChoices):
         QUEUED = "queued", _("waiting")
         RUNNING = "running", _("running")
+        # Nobody works on it: a person is to say whether a tool may run.
+        ASKING = "asking", _("asking")
         DONE = "done", _("done")
         ERROR = "error", _("ended early")
         STOPPED = "stopped", _("stopped")
 
-    ACTIVE = (State.QUEUED, State.RUNNING)
+    ACTIVE = (State.QUEUED, State.RUNNING, State.ASKING)
 
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="rounds")
     user_cell = models.ForeignKey(Cell, models.CASCADE, related_name="rounds")
@@ -197,7 +199,7 @@ class Round(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["thread"],
-                condition=Q(state__in=["queued", "running"]),
+                condition=Q(state__in=["queued", "running", "asking"]),
                 name="one_round_at_a_time_in_a_thread",
             ),
             models.UniqueConstraint(
@@ -208,7 +210,7 @@ class Round(models.Model):
                 name="round_error_names_its_ending",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["queued", "running"])
+                condition=Q(state__in=["queued", "running", "asking"])
                 | Q(ended_at__isnull=False),
                 name="round_over_has_an_end",
             ),

@@ -34,7 +34,7 @@ from threads.gateway.calls import (
 )
 from threads.gateway.client import Endpoint
 from threads.models import ToolRun
-from threads.rounds import ledger, tools
+from threads.rounds import ledger
 from threads.rounds.brief import Brief, Message
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
@@ -43,6 +43,8 @@ from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
 from threads.rounds.progress import Progress, Thinking, call_bounds, retry_policy
 from threads.rounds.published import Activity
+from threads.tools.registry import ToolContext
+from threads.tools.running import ToolResult, run_asked
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +106,7 @@ class Answering:
             endpoint=self._endpoint,
             model=self._brief.model,
             messages=self._messages,
-            tools=tools.offers() if self._brief.is_practice else [],
+            tools=self._brief.toolset.offers(),
             call=call,
         )
         events = run_call(
@@ -284,7 +286,7 @@ class Answering:
         for run, asked in zip(runs, calls, strict=True):
             self.progress.tool = asked.name
             self._set_activity(Activity("tool", name=asked.name))
-            result = await tools.run_tool(asked)
+            result = await self._run_tool(run, asked)
             await in_database(
                 ledger.end_tool_run, run.pk, state=result.state, result=result.text
             )
@@ -293,6 +295,17 @@ class Answering:
             )
         self.progress.tool = ""
         return told
+
+    async def _run_tool(self, run: ToolRun, asked: ToolCall) -> ToolResult:
+        place = self._brief.place
+        context = ToolContext(
+            place.round_id,
+            place.thread_id,
+            place.owner_id,
+            self._brief.locale,
+            run.idempotency_key,
+        )
+        return await run_asked(asked, self._brief.toolset, context)
 
     async def _decline_tools(self, call: int, ended: CallEnded) -> None:
         """Record calls of an answer that was cut short: they are not run (F14)."""
@@ -311,7 +324,7 @@ class Answering:
                 call_id=asked.id[:200],
                 name=asked.name[:200],
                 arguments=asked.arguments,
-                has_effects=tools.has_effects(asked.name),
+                has_effects=self._brief.toolset.has_effects(asked.name),
                 idempotency_key=f"round-{round_id}-call-{call}-{position}",
                 state=state,
             )

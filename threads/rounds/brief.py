@@ -12,6 +12,7 @@ from threads.models import Agent, Cell, Gateway, Round
 from threads.rounds import keyhealth, ledger
 from threads.rounds.broadcast import Place
 from threads.rounds.keyhealth import Key
+from threads.tools.toolset import Toolset, toolset_for
 
 Message = dict[str, object]
 
@@ -42,6 +43,7 @@ class Brief:
     locale: str
     model: str
     messages: list[Message]
+    toolset: Toolset
     is_practice: bool
     keeps_cut: bool
     is_buffered: bool
@@ -75,6 +77,8 @@ def read(round_id: int) -> Brief:
         raise HistoryUnreadableError from error
     model = round_.model
     gateway = default_gateway() if model is None else model.gateway
+    is_practice = gateway is not None and gateway.is_practice
+    uses_tools = is_practice or (model is not None and model.uses_tools)
     endpoint, key, problem = _endpoint(round_, gateway)
     return Brief(
         place=Place(
@@ -87,7 +91,8 @@ def read(round_id: int) -> Brief:
         locale=round_.locale,
         model=_wire_id(round_),
         messages=messages,
-        is_practice=gateway is not None and gateway.is_practice,
+        toolset=toolset_for(round_.agent) if uses_tools else Toolset(),
+        is_practice=is_practice,
         keeps_cut=round_.agent is not None
         and round_.agent.cut_policy == Agent.CutPolicy.KEEP,
         is_buffered=round_.is_buffered,
