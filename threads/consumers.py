@@ -147,6 +147,9 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         self.lack.ended[notice["cells"][-1]] = None
         self._note_lack()
 
+    async def tools_changed(self, notice: dict[str, Any]) -> None:
+        """A tool run of an answer is in another state."""
+
     async def cells_changed(self, notice: dict[str, Any]) -> None:
         """Other versions take their places."""
         self.lack.placed.update(notice["cells"])

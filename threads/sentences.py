@@ -162,6 +162,18 @@ ENGLISH = {
         "The earlier part of this thread could not be read, so {model} was not asked. That was on"
         " our side. Send your message again."
     ),
+    "round.same_call": (
+        "{model} asked the tool {tool} for the same thing again and again, so the round was ended."
+        " What arrived is kept. Put your message differently, or choose another model."
+    ),
+    "round.same_error": (
+        "The tool {tool} failed in the same way again and again, so the round was ended. What "
+        "arrived is kept. Put your message differently, or tell your operator about the tool."
+    ),
+    "round.not_decided": (
+        "You were asked whether the tool {tool} may run, and the time to answer is over. It was "
+        "not run. What arrived is kept. Send your message again."
+    ),
     "round.tool_rounds": (
         "{model} kept on calling tools without coming to an answer. Put your message differently,"
         " or choose another model."

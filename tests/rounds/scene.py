@@ -252,7 +252,7 @@ class Scene:
                 while True:
                     told.append((await layer().receive(self._channel))["type"])
         await layer().group_discard(thread_group(self.thread.pk), self._channel)
-        return told
+        return [kind for kind in told if kind != "tools.changed"]
 
     async def settle_visitors(self) -> None:
         """Let time pass, and every other tab read what has come for it."""

@@ -1,19 +1,17 @@
 """Tools: what runs, what does not, and what the model is told."""
 
 import contextlib
-import json
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import model_at
-from tests.fakegateway import DONE, FakeGateway, Script, chunk, tool_call
+from tests.fakegateway import FakeGateway, Script, chunk, tool_call
 from tests.rounds.helpers import answered, ask, cell_of, until
-from tests.rounds.tooling import function_tool, run_one, with_tools
+from tests.rounds.tooling import asking, function_tool, run_one, saying, with_tools
 from threads.core.events import ToolCall
 from threads.models import CallAttempt, LanguageModel, Thread, ToolRun
 from threads.rounds import engine
@@ -163,17 +161,6 @@ class TestRounds:
         assert outcomes[0] == "completed"
         assert outcomes[-1] == "faulted"
 
-    async def test_a_model_that_only_asks_for_tools_is_stopped_after_eight_calls(
-        self, thread: Thread, gateway: FakeGateway, registered: list[str]
-    ) -> None:
-        gateway.play(asking(("echo", {"word": "again"})))
-
-        cell = await answered(thread, await practice(gateway.base_url))
-
-        assert (cell.status, cell.code) == ("error", "tool_rounds_exceeded")
-        assert cell.sentence
-        assert len(gateway.requests) == 8
-
     async def test_a_call_that_was_cut_is_not_run(
         self, thread: Thread, gateway: FakeGateway, registered: list[str]
     ) -> None:
@@ -206,21 +193,6 @@ class TestRounds:
         assert (cell.status, cell.text) == ("stopped", "Let me look. ")
         assert (await ToolRun.objects.aget()).state == "unknown"
         assert live_view(cell.pk) is None
-
-
-def asking(*calls: tuple[str, dict[str, Any]], text: str = "") -> Script:
-    """A script that asks for tools."""
-    parts = [
-        tool_call(n, call_id=f"call_{n}", name=name, arguments=json.dumps(arguments))
-        for n, (name, arguments) in enumerate(calls)
-    ]
-    words = [chunk(content=text)] if text else []
-    return Script(*words, chunk(tool_calls=parts), chunk(finish="tool_calls"), DONE)
-
-
-def saying(text: str) -> Script:
-    """A script that answers."""
-    return Script(chunk(content=text), chunk(finish="stop"), DONE)
 
 
 @pytest.mark.parametrize(

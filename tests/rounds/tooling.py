@@ -1,9 +1,11 @@
 """Tools for tests: registered for a while, and run outside of a round."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.fakegateway import DONE, Script, chunk, tool_call
 from threads.core.events import ToolCall
 from threads.tools import running
 from threads.tools.registry import (
@@ -53,3 +55,18 @@ async def run_one(call: ToolCall) -> ToolResult:
     """Run a call with all the tools of this site, as a round would."""
     toolset = Toolset(registered())
     return await running.run_asked(call, toolset, CONTEXT)
+
+
+def asking(*calls: tuple[str, dict[str, Any]], text: str = "") -> Script:
+    """A script that asks for tools."""
+    parts = [
+        tool_call(n, call_id=f"call_{n}", name=name, arguments=json.dumps(arguments))
+        for n, (name, arguments) in enumerate(calls)
+    ]
+    words = [chunk(content=text)] if text else []
+    return Script(*words, chunk(tool_calls=parts), chunk(finish="tool_calls"), DONE)
+
+
+def saying(text: str) -> Script:
+    """A script that answers."""
+    return Script(chunk(content=text), chunk(finish="stop"), DONE)

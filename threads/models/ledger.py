@@ -1,5 +1,6 @@
 """The ledger: attempts of calls, tool runs, and what was said of our keys."""
 
+from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -144,6 +145,9 @@ class ToolRun(models.Model):
     idempotency_key = models.CharField(max_length=100)
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     result = models.TextField(blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True
+    )
     asked_at = models.DateTimeField(default=timezone.now)
     # Null as long as it has not begun to run.
     started_at = models.DateTimeField(null=True, blank=True)

@@ -18,7 +18,6 @@ from threads.core.events import (
     Envelope,
     ReasoningDelta,
     TextDelta,
-    ToolCall,
     ToolCallBegan,
     Withdrawn,
 )
@@ -33,22 +32,21 @@ from threads.gateway.calls import (
     run_call,
 )
 from threads.gateway.client import Endpoint
-from threads.models import ToolRun
 from threads.rounds import ledger
-from threads.rounds.brief import Brief, Message
-from threads.rounds.hub import hub
+from threads.rounds.brief import Brief
+from threads.rounds.exchanges import Message
+from threads.rounds.hub import announce, hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
 from threads.rounds.progress import Progress, Thinking, call_bounds, retry_policy
 from threads.rounds.published import Activity
-from threads.tools.registry import ToolContext
-from threads.tools.running import ToolResult, run_asked
+from threads.rounds.toolwork import ToolWork
 
 logger = logging.getLogger(__name__)
 
-MAX_CALLS = 8
+MAX_CALLS = 200
 MOST_AT_ONCE = 32
 
 TOO_MANY_CALLS = Verdict(
@@ -79,28 +77,51 @@ class Answering:
         self._bounds = call_bounds(brief, bounds)
         self._retry = retry_policy(brief, bounds)
         self._messages: list[Message] = list(brief.messages)
+        self.tools = ToolWork(brief, self.progress, live)
+        self._told = 0
+        done = self.tools.exchanges
+        self._first_call = done[-1].turn.call + 1 if done else 1
+        if done:
+            self.progress.model_served = done[-1].turn.model_served
         self._served_before = ""
         self._draft_served = ""
         self._draft_thinking: Thinking = (None, None)
         self._draft_fault: Verdict | None = None
         self._unrecorded: list[AttemptRecord] = []
 
-    async def answer(self) -> Verdict:
-        """Call until an answer stands or something is wrong; says which."""
-        for call in range(1, MAX_CALLS + 1):
+    async def answer(self) -> Verdict | None:
+        """Call until an answer stands or something is wrong; says which.
+
+        None when a person has to decide first: then the round is nobody's.
+        """
+        if not await self._run_tools():
+            return None
+        for call in range(self._first_call, MAX_CALLS + 1):
+            if self.tools.verdict is not None:
+                return self.tools.verdict
             ended = await self._call(call)
             await journal().flush_now(self._writer)
             if ended.verdict.ending not in WHOLE or not ended.tool_calls:
                 return ended.verdict
             if ended.verdict.ending is not Ending.COMPLETED:
-                await self._decline_tools(call, ended)
+                await self.tools.decline(call, ended)
                 return ended.verdict
-            self._messages.append(_asking(ended))
-            self._messages += await self._run_tools(call, ended.tool_calls)
-        return TOO_MANY_CALLS
+            await self.tools.take(call, ended)
+            if not await self._run_tools():
+                return None
+        return self.tools.verdict or TOO_MANY_CALLS
+
+    async def _run_tools(self) -> bool:
+        """Run what the last call asked for, and tell it; False while a person is asked."""
+        if not await self.tools.run():
+            return False
+        for exchange in self.tools.exchanges[self._told :]:
+            self._messages += exchange.messages()
+        self._told = len(self.tools.exchanges)
+        return True
 
     async def _call(self, call: int) -> CallEnded:
-        self._set_activity(Activity("model"))
+        announce(self._live, Activity("model"))
         self.progress.has_answered = self.progress.is_reasoning = False
         request = CallRequest(
             endpoint=self._endpoint,
@@ -155,7 +176,7 @@ class Answering:
         activity = self._live.activity
         if activity.until:
             # The wait is over; what it was for is said until something comes.
-            self._set_activity(replace(activity, until=0.0))
+            announce(self._live, replace(activity, until=0.0))
 
     def add(self, text: str) -> None:
         """Show a piece of the answer."""
@@ -164,7 +185,7 @@ class Answering:
             progress.reasoning_ended = monotonic()
         if self._live.length == mark.length:
             progress.has_answered, progress.fault = True, None
-            self._set_activity(Activity("model"))
+            announce(self._live, Activity("model"))
             if mark.length:
                 # The text of successive calls reads as paragraphs.
                 text = "\n\n" + text
@@ -173,7 +194,7 @@ class Answering:
     def _reason(self, text: str) -> None:
         if not self.progress.is_reasoning:
             self.progress.is_reasoning = True
-            self._set_activity(Activity("model"))
+            announce(self._live, Activity("model"))
         if self.progress.reasoning_began is None:
             self.progress.reasoning_began = monotonic()
         self._live.reason(text)
@@ -213,8 +234,9 @@ class Answering:
         kind = Action.REGENERATE if again else Action.REISSUE
         if again or told == kind or event.seconds > NARRATED_SECONDS:
             until = monotonic() + event.seconds
-            self._set_activity(
-                Activity(kind, attempt=event.attempt, total=event.total, until=until)
+            announce(
+                self._live,
+                Activity(kind, attempt=event.attempt, total=event.total, until=until),
             )
 
     async def _record(self, record: AttemptRecord) -> None:
@@ -271,78 +293,3 @@ class Answering:
         self.progress.thinking = self._draft_thinking
         is_whole = verdict.ending in WHOLE
         return self._draft_fault if is_whole and self._draft_fault else verdict
-
-    def _set_activity(self, activity: Activity) -> None:
-        activity.since = monotonic()
-        self._live.activity = activity
-        hub().wake(self._live.thread_id)
-
-    async def _run_tools(self, call: int, calls: tuple[ToolCall, ...]) -> list[Message]:
-        """Run the calls one after another; none of them is ever run again."""
-        runs = await in_database(
-            ledger.begin_tool_runs, self._new_runs(call, calls, ToolRun.State.RUNNING)
-        )
-        told = list[Message]()
-        for run, asked in zip(runs, calls, strict=True):
-            self.progress.tool = asked.name
-            self._set_activity(Activity("tool", name=asked.name))
-            result = await self._run_tool(run, asked)
-            await in_database(
-                ledger.end_tool_run, run.pk, state=result.state, result=result.text
-            )
-            told.append(
-                {"role": "tool", "tool_call_id": asked.id, "content": result.text}
-            )
-        self.progress.tool = ""
-        return told
-
-    async def _run_tool(self, run: ToolRun, asked: ToolCall) -> ToolResult:
-        place = self._brief.place
-        context = ToolContext(
-            place.round_id,
-            place.thread_id,
-            place.owner_id,
-            self._brief.locale,
-            run.idempotency_key,
-        )
-        return await run_asked(asked, self._brief.toolset, context)
-
-    async def _decline_tools(self, call: int, ended: CallEnded) -> None:
-        """Record calls of an answer that was cut short: they are not run (F14)."""
-        runs = self._new_runs(call, ended.tool_calls, ToolRun.State.NOT_RUN)
-        await in_database(ledger.begin_tool_runs, runs)
-
-    def _new_runs(
-        self, call: int, calls: tuple[ToolCall, ...], state: ToolRun.State
-    ) -> list[ToolRun]:
-        round_id = self._brief.place.round_id
-        return [
-            ToolRun(
-                round_id=round_id,
-                call=call,
-                position=position,
-                call_id=asked.id[:200],
-                name=asked.name[:200],
-                arguments=asked.arguments,
-                has_effects=self._brief.toolset.has_effects(asked.name),
-                idempotency_key=f"round-{round_id}-call-{call}-{position}",
-                state=state,
-            )
-            for position, asked in enumerate(calls)
-        ]
-
-
-def _asking(ended: CallEnded) -> Message:
-    """The assistant's message that asked for tools, as the next request repeats it."""
-    return {
-        "role": "assistant",
-        "content": ended.text or None,
-        "tool_calls": [
-            {
-                "id": asked.id,
-                "type": "function",
-                "function": {"name": asked.name, "arguments": asked.arguments},
-            }
-            for asked in ended.tool_calls
-        ],
-    }

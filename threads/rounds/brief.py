@@ -8,13 +8,14 @@ from threads.core.faults import Condition, Ending, Verdict
 from threads.core.table import ERRORS
 from threads.endpoints import ENVIRONMENT, default_gateway, endpoint_of, offered_models
 from threads.gateway.client import Endpoint
-from threads.models import Agent, Cell, Gateway, Round
+from threads.models import Agent, Gateway, Round
 from threads.rounds import keyhealth, ledger
 from threads.rounds.broadcast import Place
+from threads.rounds.conversation import messages_of
+from threads.rounds.exchanges import Exchange, Message, exchanges_of
+from threads.rounds.folding import Folded, take_up
 from threads.rounds.keyhealth import Key
 from threads.tools.toolset import Toolset, toolset_for
-
-Message = dict[str, object]
 
 NO_MODEL = Verdict(
     code="no_model",
@@ -43,7 +44,11 @@ class Brief:
     locale: str
     model: str
     messages: list[Message]
+    # What this round has already exchanged with tools, and written; empty at first.
+    exchanges: list[Exchange]
+    written: Folded
     toolset: Toolset
+    attended: bool
     is_practice: bool
     keeps_cut: bool
     is_buffered: bool
@@ -70,15 +75,16 @@ def read(round_id: int) -> Brief:
     """
     try:
         round_ = Round.objects.select_related(
-            "thread", "model__gateway", "agent", "user_cell"
+            "thread", "model__gateway", "agent", "user_cell", "answer_cell"
         ).get(pk=round_id)
-        messages = _messages(round_)
+        toolset = _toolset(round_)
+        messages = messages_of(round_, with_tools=bool(toolset.tools))
+        done = exchanges_of([round_id]).get(round_id, [])
+        written = take_up(round_.answer_cell)
     except (DatabaseError, InterfaceError) as error:
         raise HistoryUnreadableError from error
     model = round_.model
     gateway = default_gateway() if model is None else model.gateway
-    is_practice = gateway is not None and gateway.is_practice
-    uses_tools = is_practice or (model is not None and model.uses_tools)
     endpoint, key, problem = _endpoint(round_, gateway)
     return Brief(
         place=Place(
@@ -91,8 +97,11 @@ def read(round_id: int) -> Brief:
         locale=round_.locale,
         model=_wire_id(round_),
         messages=messages,
-        toolset=toolset_for(round_.agent) if uses_tools else Toolset(),
-        is_practice=is_practice,
+        exchanges=done,
+        written=written,
+        toolset=toolset,
+        attended=round_.attended,
+        is_practice=gateway is not None and gateway.is_practice,
         keeps_cut=round_.agent is not None
         and round_.agent.cut_policy == Agent.CutPolicy.KEEP,
         is_buffered=round_.is_buffered,
@@ -100,6 +109,16 @@ def read(round_id: int) -> Brief:
         key=key,
         problem=problem,
     )
+
+
+def _toolset(round_: Round) -> Toolset:
+    """The tools that are offered: only to a model that is known to use them."""
+    model = round_.model
+    gateway = default_gateway() if model is None else model.gateway
+    is_practice = gateway is not None and gateway.is_practice
+    if is_practice or (model is not None and model.uses_tools):
+        return toolset_for(round_.agent)
+    return Toolset()
 
 
 def _endpoint(
@@ -137,27 +156,3 @@ def _missing(code: str) -> Verdict:
         condition=Condition.OUR_CONFIG,
         sentence_key=error.sentence_key,
     )
-
-
-def _messages(round_: Round) -> list[Message]:
-    """Build the conversation up to the question.
-
-    Texts only: a sentence of ours never enters a request, nor does an answer of
-    which nothing came (requirement F11).
-    """
-    messages: list[Message] = []
-    if round_.agent is not None:
-        instructions = round_.agent.instructions
-        if instructions:
-            messages.append({"role": "system", "content": instructions})
-    earlier = (
-        Cell.objects.filter(
-            thread=round_.thread, position__lt=round_.user_cell.position
-        )
-        .shown()
-        .exclude(text="")
-        .values_list("role", "text")
-    )
-    messages += [{"role": role, "content": text} for role, text in earlier]
-    messages.append({"role": "user", "content": round_.user_cell.text})
-    return messages

@@ -12,8 +12,8 @@ from django.utils import timezone, translation
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
 from threads.core.reasons import redacted
 from threads.core.substitution import is_substitute
-from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
-from threads.rounds import folding
+from threads.models import Cell, JournalEntry, Round, Thread
+from threads.rounds import exchanges, folding
 from threads.sentences import sentence
 
 logger = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ def finish_round(
         )
         if won:
             _end_cell(round_.answer_cell, outcome, text, now)
-            _end_tool_runs(round_id, now)
+            exchanges.end_all(round_id)
             Thread.objects.filter(pk=round_.thread_id).update(updated_at=now)
     if not won:
         logger.warning(
@@ -161,10 +161,3 @@ def _end_cell(cell: Cell, outcome: Outcome, text: str, now: datetime) -> None:
         ended_at=now,
     )
     JournalEntry.objects.filter(cell=cell).delete()
-
-
-def _end_tool_runs(round_id: int, now: datetime) -> None:
-    """Nobody will learn what became of a tool that still runs (requirement F6)."""
-    ToolRun.objects.filter(round_id=round_id, state=ToolRun.State.RUNNING).update(
-        state=ToolRun.State.UNKNOWN, ended_at=now
-    )

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.db import transaction
+
 from threads.core.snapshot import generations_of, last_read
 from threads.models import Cell, JournalEntry
 
@@ -21,3 +23,20 @@ def fold(cell: Cell) -> Folded:
     stands = last_read(generations_of(entries, cell.folded))
     stored = Cell.objects.values_list("text_generation", flat=True).get(pk=cell.pk)
     return Folded(max(stands.number, stored), stands.text, stands.reasoning)
+
+
+def take_up(cell: Cell) -> Folded:
+    """Fold what an earlier worker wrote of a cell, so that another goes on from it.
+
+    What was withdrawn and not replaced stands again: nobody may lose it (X2).
+    """
+    folded = fold(cell)
+    if JournalEntry.objects.filter(cell=cell).exists():
+        with transaction.atomic():
+            Cell.objects.filter(pk=cell.pk).update(
+                text=folded.text,
+                reasoning=folded.reasoning,
+                text_generation=folded.generation,
+            )
+            JournalEntry.objects.filter(cell=cell).delete()
+    return folded

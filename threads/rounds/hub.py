@@ -15,7 +15,7 @@ from threads.rendering import CellView
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import PerLoop, start_task
 from threads.rounds.notes import note
-from threads.rounds.published import Published, Shown
+from threads.rounds.published import Activity, Published, Shown
 
 logger = logging.getLogger(__name__)
 
@@ -183,6 +183,13 @@ _hubs = PerLoop(Hub)
 def hub() -> Hub:
     """Return the running loop's hub."""
     return _hubs.get()
+
+
+def announce(live: LiveCell, activity: Activity) -> None:
+    """Let pages say what a cell waits for from now on."""
+    activity.since = monotonic()
+    live.activity = activity
+    hub().wake(live.thread_id)
 
 
 def live_state(cell_id: int) -> Published | None:

@@ -103,6 +103,9 @@ class LiveCell:
         if not self.is_dirty:
             self._touch(self)
 
+    def place_tools(self, call: int) -> None:
+        """Mark where a call's tools stand in the text."""
+
     def withdraw(self, call: int, attempt: int) -> bool:
         """Take back what this attempt has shown, and nothing else (D10, E9).
 

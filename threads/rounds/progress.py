@@ -1,6 +1,6 @@
 """The terms on which a round calls its model, and how far it has come."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 from threads.conf import Bounds
@@ -31,7 +31,8 @@ class Progress:
     reasoning_ended: float | None = None
     has_answered: bool = False
     is_reasoning: bool = False
-    tool: str = ""
+    # The tools that are running.
+    tools: list[str] = field(default_factory=list)
     # How the last attempt ended, until another one gives an answer.
     fault: Verdict | None = None
 

@@ -26,10 +26,11 @@ from threads.rounds.brief import (
     claim,
     read,
 )
-from threads.rounds.broadcast import round_ended
+from threads.rounds.broadcast import round_asks, round_ended
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.ledger import Outcome
+from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database, start_task
 from threads.rounds.progress import Progress
 from threads.rounds.sweep import WORKER_LOST
@@ -111,14 +112,19 @@ class Run:
             await self._end_unread(_internal_error(incident))
             return True
         live = hub().begin(brief.place.answer_id, brief.place.thread_id)
+        go_on(live, brief)
         writer = Writer(self.round_id, live, on_stop=self.stop, on_lost=self.lose)
         journal().open(writer)
         try:
             outcome = await self._outcome(brief, writer)
-            await self._settle(writer, outcome)
+            if outcome is not None:
+                await self._settle(writer, outcome)
         finally:
             journal().close(writer)
             hub().end(live)
+        if outcome is None:
+            await round_asks(brief.place)
+            return True
         await round_ended(brief.place)
         return True
 
@@ -135,8 +141,8 @@ class Run:
         if place is not None:
             await round_ended(place)
 
-    async def _outcome(self, brief: Brief, writer: Writer) -> Outcome:
-        """Let the round run to whatever end it has."""
+    async def _outcome(self, brief: Brief, writer: Writer) -> Outcome | None:
+        """Let the round run to whatever end it has; None where a person decides first."""
         if brief.endpoint is None:
             assert brief.problem is not None  # noqa: S101 - one of the two is there
             return Outcome(brief.problem)
@@ -147,6 +153,8 @@ class Run:
             work = start_task(answering.answer(), name=f"round-{self.round_id}")
             await self._race(work, limits)
             verdict = await self._verdict(work, answering, limits.round_cap_seconds)
+            if verdict is None:
+                return None
             stopped = self.markers.stop
             verdict = answering.settle(verdict, self.markers.seen if stopped else None)
         except Exception:
@@ -172,7 +180,7 @@ class Run:
         except Exception:
             logger.exception("Round %s could not be accounted for", self.round_id)
 
-    async def _race(self, work: asyncio.Task[Verdict], limits: Bounds) -> None:
+    async def _race(self, work: asyncio.Task[Verdict | None], limits: Bounds) -> None:
         """Wait for the work, a marker or the cap; leaves the work ended."""
         woken = asyncio.ensure_future(self._woken.wait())
         try:
@@ -193,10 +201,18 @@ class Run:
                 logger.warning("Round %s broke while it was ended", self.round_id)
 
     async def _verdict(
-        self, work: asyncio.Task[Verdict], answering: Answering, cap_seconds: float
-    ) -> Verdict:
-        """Read from the markers, or else from the work, how the round ended."""
+        self,
+        work: asyncio.Task[Verdict | None],
+        answering: Answering,
+        cap_seconds: float,
+    ) -> Verdict | None:
+        """Read from the markers, or else from the work, how the round ended.
+
+        A round that was let go of is not ended here, whatever was pressed since.
+        """
         await answering.account()
+        if not work.cancelled() and work.exception() is None and work.result() is None:
+            return None
         ended_itself = not work.cancelled() and (
             work.exception() is None or not self.markers.any
         )
@@ -240,8 +256,8 @@ def _internal_error(incident: str) -> Outcome:
 def cap_verdict(progress: Progress, cap_seconds: float) -> Verdict:
     """Name the cap, and what the round was doing when it fell (F1, F2)."""
     params = {"minutes": str(max(1, round(cap_seconds / 60)))}
-    if progress.tool:
-        key, params["tool"] = "round.cap_tool", progress.tool
+    if progress.tools:
+        key, params["tool"] = "round.cap_tool", progress.tools[0]
     elif progress.has_answered:
         key = "round.cap"
     elif progress.is_reasoning:
@@ -256,6 +272,21 @@ def cap_verdict(progress: Progress, cap_seconds: float) -> Verdict:
         sentence_key=key,
         params=params,
     )
+
+
+def go_on(live: LiveCell, brief: Brief) -> None:
+    """Let a cell begin where an earlier worker of its round left it."""
+    written, said = brief.written, 0
+    live.generation = written.generation
+    if written.reasoning:
+        live.reason(written.reasoning)
+    for exchange in brief.exchanges:
+        upto = min(exchange.turn.text_length, len(written.text))
+        live.append(written.text[said:upto])
+        live.place_tools(exchange.turn.call)
+        said = upto
+    live.append(written.text[said:])
+    live.publish()
 
 
 async def execute_round(round_id: int) -> None:

@@ -1,0 +1,173 @@
+"""The tools of one round: recorded, run, guarded, and waited for.
+
+Nothing here is ever run twice: a run begins by a mark in the ledger that only one
+process can set (requirement F6).
+"""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import groupby
+
+from threads.core.events import ToolCall
+from threads.core.faults import Verdict
+from threads.core.spiral import Spiral
+from threads.gateway.calls import CallEnded
+from threads.models import ToolRun, ToolTurn
+from threads.rounds import broadcast, exchanges, ledger
+from threads.rounds.brief import Brief
+from threads.rounds.hub import announce
+from threads.rounds.live import LiveCell
+from threads.rounds.loops import in_database
+from threads.rounds.progress import Progress
+from threads.rounds.published import Activity
+from threads.rounds.worker import worker_id
+from threads.tools.registry import ToolContext
+from threads.tools.running import run_asked
+
+State = ToolRun.State
+ENDED_BADLY = frozenset({State.ERROR, State.NOT_RUN, State.UNKNOWN})
+
+
+class ToolWork:
+    """What one round does with tools, from its first exchange to its last."""
+
+    def __init__(self, brief: Brief, progress: Progress, live: LiveCell) -> None:
+        self.exchanges = list(brief.exchanges)
+        self._brief = brief
+        self._progress = progress
+        self._live = live
+        self._spiral = Spiral()
+        self.verdict: Verdict | None = None
+        for exchange in self.exchanges:
+            for run in exchange.runs:
+                self._ask(run)
+                self._note(run)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last exchange has runs that are neither run nor given up."""
+        return bool(self.exchanges) and self.exchanges[-1].is_open
+
+    async def take(self, call: int, ended: CallEnded) -> None:
+        """Record what a call asked for, before anything of it runs."""
+        place = self._brief.place
+        turn = ToolTurn(
+            round_id=place.round_id,
+            call=call,
+            text=ended.text,
+            reasoning=ended.reasoning,
+            text_length=self._live.length,
+            model_served=ended.model_served,
+        )
+        runs = self._new_runs(call, ended.tool_calls)
+        for run in runs:
+            if self._ask(run) is not None:
+                _forbid(run)
+        exchange = await in_database(exchanges.begin, turn, runs)
+        self.exchanges.append(exchange)
+        for run in exchange.runs:
+            self._note(run)
+        self._live.place_tools(call)
+        await broadcast.tools_changed(place, call)
+
+    async def decline(self, call: int, ended: CallEnded) -> None:
+        """Record calls of an answer that was cut short: they are not run (F14)."""
+        runs = self._new_runs(call, ended.tool_calls, may_run=False)
+        await in_database(exchanges.decline, runs)
+
+    async def run(self) -> bool:
+        """Run what may run of the last exchange; False when a person is asked.
+
+        Then the round is parked: it is nobody's until the person has decided, and
+        this process has no more to do with it.
+        """
+        while self.is_open:
+            exchange, place = self.exchanges[-1], self._brief.place
+            if self.verdict is None:
+                await self._run_allowed(exchange.allowed)
+            else:
+                await in_database(exchanges.end_all, place.round_id)
+            self.exchanges[-1] = await in_database(exchanges.reread, exchange)
+            if self.exchanges[-1].is_open:
+                park = ledger.park_round
+                is_parked: bool = await in_database(park, place.round_id, worker_id())
+                if is_parked:
+                    return False
+        return True
+
+    async def _run_allowed(self, runs: list[ToolRun]) -> None:
+        """Run tools in the order in which they were asked for.
+
+        Neighbours that change nothing run side by side; one with effects alone.
+        """
+        for has_effects, group in groupby(runs, key=lambda run: run.has_effects):
+            together = list(group)
+            if has_effects:
+                for run in together:
+                    await self._run_group([run])
+            else:
+                await self._run_group(together)
+
+    async def _run_group(self, runs: list[ToolRun]) -> None:
+        self._show(runs)
+        async with asyncio.TaskGroup() as group:
+            for run in runs:
+                group.create_task(self._run_one(run))
+        self._show(())
+
+    def _show(self, runs: Iterable[ToolRun]) -> None:
+        """Say which tools are running; the cap's sentence names the first (F2)."""
+        names = [run.name for run in runs]
+        self._progress.tools = names
+        if names:
+            announce(self._live, Activity("tool", name=", ".join(names)))
+
+    async def _run_one(self, run: ToolRun) -> None:
+        place = self._brief.place
+        if not await in_database(exchanges.start_run, run, worker_id()):
+            return
+        await broadcast.tools_changed(place, run.call)
+        context = ToolContext(
+            place.round_id,
+            place.thread_id,
+            place.owner_id,
+            self._brief.locale,
+            run.idempotency_key,
+        )
+        asked = ToolCall(run.call_id, run.name, run.arguments)
+        result = await run_asked(asked, self._brief.toolset, context)
+        await in_database(exchanges.end_run, run, result)
+        if run.name in self._progress.tools:
+            self._progress.tools.remove(run.name)
+        self._note(run)
+        await broadcast.tools_changed(place, run.call)
+
+    def _ask(self, run: ToolRun) -> Verdict | None:
+        """Count a call; the verdict if it is one too many of the same."""
+        found = self._spiral.ask(run.name, run.arguments_asked or run.arguments)
+        self.verdict = self.verdict or found
+        return found
+
+    def _note(self, run: ToolRun) -> None:
+        """Count a call that did not end well; one that waits has not ended."""
+        if run.state in ENDED_BADLY:
+            asked = run.arguments_asked or run.arguments
+            found = self._spiral.fail(run.name, asked, run.result)
+            self.verdict = self.verdict or found
+
+    def _new_runs(
+        self, call: int, asked: tuple[ToolCall, ...], *, may_run: bool = True
+    ) -> list[ToolRun]:
+        return exchanges.new_runs(
+            self._brief.place.round_id,
+            call,
+            asked,
+            self._brief.toolset,
+            attended=self._brief.attended,
+            may_run=may_run,
+        )
+
+
+def _forbid(run: ToolRun) -> None:
+    """One call too many of the same is not run; the round ends."""
+    run.state, run.result = State.NOT_RUN, exchanges.NOT_RUN
