@@ -81,7 +81,7 @@ def _is_deeper(value: object, depth: int) -> bool:
 
     Level by level: a walk that calls itself would end where Python's stack does.
     """
-    level = [value]
+    level: list[Any] = [value]
     for _ in range(depth):
         level = [
             inner
