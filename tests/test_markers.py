@@ -32,6 +32,7 @@ MARKERS = {
     "SWEEP_FAILED",
     "TERMINAL_WRITE_LOST",
     "TOOL_FAILED",
+    "TOOL_OUTCOME_UNKNOWN",
     "[OpenAIWire] close failed",
     "[ProviderRetry] REGENERATE",
     "[ProviderRetry] RETRY",

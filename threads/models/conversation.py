@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from threads.core.answer import clean
 from threads.core.faults import Condition, Ending
 from threads.core.snapshot import Generation
 from threads.models.catalogue import Agent, LanguageModel
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 TITLE_LENGTH = 60
+LONGEST_QUERY = 200
 
 
 def values_of(enum: type[Ending] | type[Condition]) -> list[tuple[str, str]]:
@@ -23,10 +25,24 @@ def values_of(enum: type[Ending] | type[Condition]) -> list[tuple[str, str]]:
     return [(member.value, member.value) for member in enum]
 
 
+def words_of(query: str) -> str:
+    """What is looked for: bounded, and without what no text holds."""
+    return clean(query).strip()[:LONGEST_QUERY]
+
+
 class ThreadQuerySet(models.QuerySet["Thread"]):
     def of(self, user: "AbstractBaseUser | AnonymousUser") -> "ThreadQuerySet":
         """The threads that this person may see: their own, not deleted."""
-        return self.filter(owner_id=user.pk, deleted_at=None)
+        return self.owned_by(user.pk)
+
+    def owned_by(self, owner_id: int | None) -> "ThreadQuerySet":
+        """The same, of a person of whom only the number is known."""
+        return self.filter(owner_id=owner_id, deleted_at=None)
+
+    def containing(self, words: str) -> "ThreadQuerySet":
+        """The threads with these words in their title or text, as they read now."""
+        said = Cell.objects.filter(thread=OuterRef("pk"), is_current=True)
+        return self.filter(Q(title__icontains=words) | Exists(said.containing(words)))
 
 
 class Thread(models.Model):
@@ -60,6 +76,10 @@ class CellQuerySet(models.QuerySet["Cell"]):
     def shown(self) -> "CellQuerySet":
         """The cells of a thread as it reads now: the current versions, in order."""
         return self.filter(is_current=True).order_by("position")
+
+    def containing(self, words: str) -> "CellQuerySet":
+        """The cells with these words in their text."""
+        return self.filter(text__icontains=words)
 
 
 class Cell(models.Model):

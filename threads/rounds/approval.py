@@ -1,7 +1,5 @@
 """A person's word on a tool that asks first."""
 
-import json
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
@@ -9,16 +7,14 @@ from django.utils import timezone
 from threads.core.answer import clean
 from threads.models import Round, ToolRun
 from threads.rounds.exchanges import DECLINED
-from threads.tools.running import unfit_arguments
+from threads.tools.arguments import UnfitError, arguments_of, unfit_arguments
 from threads.tools.toolset import toolset_for
+
+__all__ = ["TooLateError", "UnfitError", "decide"]
 
 
 class TooLateError(Exception):
     """The run has been decided on, or its round is over."""
-
-
-class UnfitError(Exception):
-    """The arguments that the person wrote cannot be used; says why."""
 
 
 def decide(
@@ -67,14 +63,9 @@ def _word(run: ToolRun, wanted: str, by: User, *, allow: bool) -> dict[str, obje
 
 def _check(run: ToolRun, wanted: str) -> None:
     """Refuse arguments that the tool would refuse."""
-    try:
-        arguments = json.loads(wanted)
-    except (ValueError, RecursionError) as error:
-        raise UnfitError(str(error)) from error
-    if not isinstance(arguments, dict):
-        raise UnfitError("not a JSON object")
     agent = Round.objects.select_related("agent").get(pk=run.round_id).agent
     tool = toolset_for(agent).get(run.name)
+    arguments = arguments_of(wanted)
     problem = "" if tool is None else unfit_arguments(arguments, tool.parameters)
     if problem:
         raise UnfitError(problem)

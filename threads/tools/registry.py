@@ -78,7 +78,7 @@ class FunctionTool:
     takes_context: bool = False
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> object:
-        """Run the function; whatever it raises is a ToolError here.
+        """Run the function; whatever else it raises is a ToolError here.
 
         An error of its own must never pass for one of the gateway's (requirement A12).
         """
@@ -86,7 +86,7 @@ class FunctionTool:
         outcome = await in_thread(
             lambda: self.function(*first, **arguments), name=self.name
         )
-        if isinstance(outcome, ToolError):
+        if isinstance(outcome, ToolError | UnknownOutcomeError):
             raise outcome
         if isinstance(outcome, BaseException):
             raise ToolError(f"{type(outcome).__name__}: {outcome}") from outcome

@@ -3,16 +3,12 @@
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import validator_for
 
 from threads.core.answer import clean
 from threads.core.events import ToolCall
 from threads.models import ToolRun
+from threads.tools.arguments import UnfitError, arguments_of, unfit_arguments
 from threads.tools.registry import Tool, ToolContext, ToolError, UnknownOutcomeError
 from threads.tools.toolset import Toolset
 
@@ -21,6 +17,7 @@ logger = logging.getLogger(__name__)
 RUN_SECONDS = 60.0
 RESULT_LENGTH = 32_000
 ERROR_LENGTH = 500
+NAME_LENGTH = 100
 
 State = ToolRun.State
 
@@ -43,23 +40,13 @@ def problem_with(asked: ToolCall, toolset: Toolset) -> str:
     tool = toolset.get(asked.name)
     if tool is None:
         known = ", ".join(sorted(toolset.names)) or "none"
-        return f"There is no tool {asked.name!r}. The tools are: {known}."
-    unfit = unfit_arguments(json.loads(asked.arguments), tool.parameters)
-    return f"The tool was not run: {unfit}." if unfit else ""
-
-
-def unfit_arguments(arguments: Any, schema: Mapping[str, Any]) -> str:
-    """Say where arguments do not fit their JSON schema; empty when they do."""
-    validator = validator_for(schema)(schema)
+        name = asked.name[:NAME_LENGTH]
+        return shortened(f"There is no tool {name!r}. The tools are: {known}.")
     try:
-        errors = sorted(validator.iter_errors(arguments), key=lambda e: list(e.path))
-    except (SchemaError, RecursionError, ValueError) as error:
-        return f"its schema cannot be used ({type(error).__name__})"
-    if not errors:
-        return ""
-    place = "/".join(str(part) for part in errors[0].path)
-    words = errors[0].message[:ERROR_LENGTH]
-    return f"at {place!r}: {words}" if place else words
+        unfit = unfit_arguments(arguments_of(asked.arguments), tool.parameters)
+    except UnfitError as error:
+        unfit = str(error)
+    return f"The tool was not run: {clean(unfit)}." if unfit else ""
 
 
 async def run_asked(
@@ -74,27 +61,57 @@ async def run_asked(
 
 
 async def _run(asked: ToolCall, tool: Tool, context: ToolContext) -> ToolResult:
-    arguments: dict[str, Any] = json.loads(asked.arguments)
+    """Run it. What a tool raises is never taken for our own patience or a Stop."""
+    patience = asyncio.timeout(RUN_SECONDS)
     try:
-        async with asyncio.timeout(RUN_SECONDS):
-            value = await tool.call(arguments, context)
-    except TimeoutError:
-        # Its thread cannot be interrupted; what it does from now on is unknown.
-        words = f"The tool did not finish within {RUN_SECONDS:.0f} seconds. {MAYBE}"
-        return ToolResult(State.UNKNOWN, words)
+        async with patience:
+            value = await tool.call(arguments_of(asked.arguments), context)
     except UnknownOutcomeError as error:
-        logger.warning("TOOL_OUTCOME_UNKNOWN tool=%s", tool.name)
-        return ToolResult(State.UNKNOWN, f"{told(error)} {MAYBE}")
-    except ToolError as error:
-        kind = type(error.__cause__ or error).__name__
+        return _unknown(tool, told(error))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return _unknown(tool, "The tool was broken off.")
+    except Exception as error:  # noqa: BLE001 - a tool is anybody's code
+        if patience.expired():
+            # Its thread cannot be interrupted; what it does from now on is unknown.
+            words = f"The tool did not finish within {RUN_SECONDS:.0f} seconds."
+            return _unknown(tool, words)
+        return _failed(tool, error)
+    return _told_result(tool, value)
+
+
+def _unknown(tool: Tool, words: str) -> ToolResult:
+    logger.warning("TOOL_OUTCOME_UNKNOWN tool=%s", tool.name)
+    return ToolResult(State.UNKNOWN, f"{words} {MAYBE}")
+
+
+def _failed(tool: Tool, error: Exception) -> ToolResult:
+    kind = type(error.__cause__ or error).__name__
+    logger.warning("TOOL_FAILED tool=%s error=%s", tool.name, kind)
+    words = told(error) if isinstance(error, ToolError) else f"{kind}: {told(error)}"
+    return ToolResult(State.ERROR, f"The tool failed: {words}")
+
+
+def _told_result(tool: Tool, value: object) -> ToolResult:
+    try:
+        text = text_of(value)
+    except Exception as error:  # noqa: BLE001 - a result may hold anything
+        kind = type(error).__name__
         logger.warning("TOOL_FAILED tool=%s error=%s", tool.name, kind)
-        return ToolResult(State.ERROR, f"The tool failed: {told(error)}")
-    return ToolResult(State.OK, shortened(clean(text_of(value))))
+        words = f"The tool has run, but its result cannot be written down ({kind})."
+        return ToolResult(State.ERROR, words)
+    return ToolResult(State.OK, shortened(clean(text)))
 
 
 def told(error: Exception) -> str:
     """What an error says, made fit to be told and stored."""
-    return clean(str(error))[:ERROR_LENGTH]
+    try:
+        words = str(error)
+    except Exception:  # noqa: BLE001 - an exception is anybody's code too
+        words = type(error).__name__
+    return clean(words)[:ERROR_LENGTH]
 
 
 def text_of(value: object) -> str:
