@@ -23,6 +23,7 @@ from threads.core.events import (
     Withdrawn,
 )
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
+from threads.core.quirks import quirks_of
 from threads.core.retry import Action, RetryWait
 from threads.core.snapshot import Position
 from threads.gateway.calls import (
@@ -43,6 +44,7 @@ from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
 from threads.rounds.progress import Progress, Thinking, call_bounds, retry_policy
 from threads.rounds.published import Activity
+from threads.rounds.window import Window
 from threads.tools.registry import ToolContext
 from threads.tools.running import ToolResult, run_asked
 
@@ -79,6 +81,7 @@ class Answering:
         self._bounds = call_bounds(brief, bounds)
         self._retry = retry_policy(brief, bounds)
         self._messages: list[Message] = list(brief.messages)
+        self._window = Window(brief)
         self._served_before = ""
         self._draft_served = ""
         self._draft_thinking: Thinking = (None, None)
@@ -88,6 +91,8 @@ class Answering:
     async def answer(self) -> Verdict:
         """Call until an answer stands or something is wrong; says which."""
         for call in range(1, MAX_CALLS + 1):
+            if (too_long := await self._window.fit(self._messages)) is not None:
+                return too_long
             ended = await self._call(call)
             await journal().flush_now(self._writer)
             if ended.verdict.ending not in WHOLE or not ended.tool_calls:
@@ -95,7 +100,10 @@ class Answering:
             if ended.verdict.ending is not Ending.COMPLETED:
                 await self._decline_tools(call, ended)
                 return ended.verdict
-            self._messages.append(_asking(ended))
+            quirks = quirks_of(self._brief.model, self._endpoint.host)
+            self._messages.append(
+                _asking(ended, with_reasoning=quirks.sends_reasoning_back)
+            )
             self._messages += await self._run_tools(call, ended.tool_calls)
         return TOO_MANY_CALLS
 
@@ -105,9 +113,10 @@ class Answering:
         request = CallRequest(
             endpoint=self._endpoint,
             model=self._brief.model,
-            messages=self._messages,
+            messages=self._window.messages,
             tools=self._brief.toolset.offers(),
             call=call,
+            override=self._brief.override,
         )
         events = run_call(
             request, bounds=self._bounds, retry=self._retry, observer=self.observer
@@ -332,11 +341,16 @@ class Answering:
         ]
 
 
-def _asking(ended: CallEnded) -> Message:
-    """The assistant's message that asked for tools, as the next request repeats it."""
+def _asking(ended: CallEnded, *, with_reasoning: bool) -> Message:
+    """The assistant's message that asked for tools, as the next request repeats it.
+
+    Some models want to be told what they thought as they asked (quirk Q8).
+    """
+    thought = with_reasoning and ended.reasoning
     return {
         "role": "assistant",
         "content": ended.text or None,
+        **({"reasoning_content": ended.reasoning} if thought else {}),
         "tool_calls": [
             {
                 "id": asked.id,
