@@ -27,7 +27,7 @@ ROWS_OF_OTHERS = {
     "missing_key",
     *(f"context_too_long.{what}" for what in ("message", "results", "site")),
 }
-"""Codes that are found before anything is sent."""
+"""Rows of what is found before anything is sent."""
 
 ENDS = [
     Facts(Arrival.ENDED),
