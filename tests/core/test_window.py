@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from threads.core.window import TooLong, fit
 
-SYSTEM = {"role": "system", "content": "s"}
-USER = {"role": "user", "content": "u"}
-ANSWER = {"role": "assistant", "content": "a"}
+SYSTEM: dict[str, Any] = {"role": "system", "content": "s"}
+USER: dict[str, Any] = {"role": "user", "content": "u"}
+ANSWER: dict[str, Any] = {"role": "assistant", "content": "a"}
 
 
 def asking(*ids: str) -> dict[str, Any]:
