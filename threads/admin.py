@@ -75,7 +75,7 @@ class LanguageModelAdmin(TranslationAdmin[LanguageModel]):
         "input_price",
         "output_price",
     )
-    list_filter = ("gateway", "is_enabled")
+    list_filter = ("gateway", "is_enabled", "uses_tools")
     search_fields = ("wire_id", "name")
 
 

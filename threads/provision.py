@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from babel.messages import mofile, pofile
@@ -15,10 +16,19 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
 from threads import conf, localmodel
-from threads.endpoints import ENVIRONMENT, LOCAL, PRACTICE, endpoint_of, environment_url
+from threads.endpoints import (
+    ENVIRONMENT,
+    LOCAL,
+    PRACTICE,
+    endpoint_of,
+    environment_url,
+    gateways_in_force,
+)
 from threads.gateway.client import Endpoint, GatewayClient
+from threads.gateway.listing import ListedModel
 from threads.models import Gateway, LanguageModel, Sentence
 from threads.practice.models import PRACTICE_MODELS
 from threads.sentences import ENGLISH
@@ -162,29 +172,83 @@ def withdraw_local_model() -> None:
 
 
 def discover_models() -> int:
-    """Ask a real gateway that has no model here yet which ones it serves.
+    """Ask real gateways which models they serve, and what those can.
 
-    Bounded; a gateway that does not tell is left as it is.
+    Models are added to the environment's gateway while it has none; of models that
+    are here, only what nobody has set is filled in. Bounded; a gateway that does not
+    tell is left as it is.
 
     Returns:
         How many models were added.
     """
-    gateway = Gateway.objects.filter(slug=ENVIRONMENT, is_enabled=True).first()
-    if not conf.gateway_configured() or gateway is None or gateway.models.exists():
-        return 0
-    endpoint = endpoint_of(None)
-    wire_ids = asyncio.run(_listed(endpoint)) if endpoint is not None else []
+    real = gateways_in_force().exclude(is_practice=True).exclude(slug=LOCAL)
+    asked = {gateway: _asked_at(gateway) for gateway in real}
+    endpoints = {gateway: at for gateway, at in asked.items() if at is not None}
+    lists = asyncio.run(_all_listed(endpoints.values()))
+    added = 0
+    for gateway, listed in zip(endpoints, lists, strict=True):
+        if gateway.models.exists():
+            _fill_in(gateway, listed)
+        else:
+            added += _add(gateway, listed[:DISCOVERY_LIMIT])
+    return added
+
+
+UNSET = Q(context_window=None) | Q(uses_tools=None)
+
+
+def _asked_at(gateway: Gateway) -> Endpoint | None:
+    """Where a gateway is asked for its list; None where that would tell us nothing."""
+    model = gateway.models.filter(UNSET, is_enabled=True).first()
+    if model is not None:
+        return endpoint_of(model)
+    is_new = gateway.slug == ENVIRONMENT and not gateway.models.exists()
+    return endpoint_of(None) if is_new else None
+
+
+def _add(gateway: Gateway, listed: list[ListedModel]) -> int:
     models = [
         LanguageModel(
-            gateway=gateway, wire_id=wire_id, name=wire_id[:100], position=place
+            gateway=gateway,
+            wire_id=model.wire_id,
+            name=model.wire_id[:100],
+            position=place,
+            context_window=model.context_window,
+            uses_tools=model.uses_tools,
+            reasoning_effort=_effort(model),
         )
-        for place, wire_id in enumerate(wire_ids[:DISCOVERY_LIMIT], 1)
+        for place, model in enumerate(listed, 1)
     ]
-    LanguageModel.objects.bulk_create(models)
-    return len(models)
+    return len(LanguageModel.objects.bulk_create(models))
 
 
-async def _listed(endpoint: Endpoint) -> list[str]:
+def _fill_in(gateway: Gateway, listed: list[ListedModel]) -> None:
+    """Say of known models what nobody has set; each value only where it is empty."""
+    said = {model.wire_id: model for model in listed}
+    for row in gateway.models.filter(UNSET):
+        model = said.get(row.wire_id)
+        if model is None:
+            continue
+        if row.context_window is None and row.uses_tools is None:
+            row.reasoning_effort = row.reasoning_effort or _effort(model)
+        if row.context_window is None:
+            row.context_window = model.context_window
+        if row.uses_tools is None:
+            row.uses_tools = model.uses_tools
+        row.save(update_fields=["context_window", "uses_tools", "reasoning_effort"])
+
+
+def _effort(model: ListedModel) -> LanguageModel.Effort:
+    """A model that has to reason is not told how much (classifier, Q2)."""
+    effort = LanguageModel.Effort
+    return effort.OMIT if model.must_reason else effort.NEEDED
+
+
+async def _all_listed(endpoints: Iterable[Endpoint]) -> list[list[ListedModel]]:
+    return await asyncio.gather(*(_listed(endpoint) for endpoint in endpoints))
+
+
+async def _listed(endpoint: Endpoint) -> list[ListedModel]:
     client = GatewayClient(endpoint)
     try:
         return await client.list_models(seconds=DISCOVERY_SECONDS)

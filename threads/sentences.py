@@ -73,6 +73,14 @@ ENGLISH = {
         "This conversation is too long for {model}. Shorten the message, start a new thread, "
         "or choose a model that reads more."
     ),
+    "request.message_too_long": (
+        "This message is longer than {model} can read, so it was not sent. Shorten the message, "
+        "or choose a model that reads more."
+    ),
+    "request.results_too_long": (
+        "What the tools brought back is more than {model} can read, so it was not asked again. "
+        "Change the message so that less is looked up, or choose a model that reads more."
+    ),
     "request.rejected": (
         "The gateway did not accept this message for {model}. What it objected to stands below; "
         "change the message or choose another model."

@@ -199,6 +199,8 @@ class Round(models.Model):
     attended = models.BooleanField(default=True)
     # Nothing is shown before it is whole (requirement D19).
     is_buffered = models.BooleanField(default=False)
+    # Of the oldest messages, where the model cannot read them all (F10).
+    left_out = models.PositiveIntegerField(default=0)
     # One click, one round: the page sends a key of its own making.
     submission_key = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
     resubmitted_from = models.ForeignKey("self", models.SET_NULL, null=True, blank=True)

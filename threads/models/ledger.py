@@ -23,6 +23,8 @@ class CallAttempt(models.Model):
     attempt = models.PositiveIntegerField()
     model_requested = models.CharField(max_length=200)
     model_served = models.CharField(max_length=200, blank=True)
+    # Which parameters were sent, and how many messages and tools (F13); no content.
+    request_shape = models.JSONField(default=dict, blank=True)
     host = models.CharField(max_length=255, blank=True)
     provider = models.CharField(max_length=200, blank=True)
 

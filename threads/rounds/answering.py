@@ -22,6 +22,7 @@ from threads.core.events import (
     Withdrawn,
 )
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
+from threads.core.quirks import quirks_of
 from threads.core.retry import Action, RetryWait
 from threads.core.snapshot import Position
 from threads.gateway.calls import (
@@ -43,6 +44,7 @@ from threads.rounds.notes import NARRATED_SECONDS
 from threads.rounds.progress import Progress, Thinking, call_bounds, retry_policy
 from threads.rounds.published import Activity
 from threads.rounds.toolwork import ToolWork
+from threads.rounds.window import Window
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +85,7 @@ class Answering:
         self._first_call = done[-1].turn.call + 1 if done else 1
         if done:
             self.progress.model_served = done[-1].turn.model_served
+        self._window = Window(brief)
         self._served_before = ""
         self._draft_served = ""
         self._draft_thinking: Thinking = (None, None)
@@ -99,6 +102,8 @@ class Answering:
         for call in range(self._first_call, MAX_CALLS + 1):
             if self.tools.verdict is not None:
                 return self.tools.verdict
+            if (too_long := await self._window.fit(self._messages)) is not None:
+                return too_long
             ended = await self._call(call)
             await journal().flush_now(self._writer)
             if ended.verdict.ending not in WHOLE or not ended.tool_calls:
@@ -116,7 +121,10 @@ class Answering:
         if not await self.tools.run():
             return False
         for exchange in self.tools.exchanges[self._told :]:
-            self._messages += exchange.messages()
+            quirks = quirks_of(self._brief.model, self._endpoint.host)
+            self._messages += exchange.messages(
+                with_reasoning=quirks.sends_reasoning_back
+            )
         self._told = len(self.tools.exchanges)
         return True
 
@@ -126,9 +134,10 @@ class Answering:
         request = CallRequest(
             endpoint=self._endpoint,
             model=self._brief.model,
-            messages=self._messages,
+            messages=self._window.messages,
             tools=self._brief.toolset.offers(),
             call=call,
+            override=self._brief.override,
         )
         events = run_call(
             request, bounds=self._bounds, retry=self._retry, observer=self.observer

@@ -1,10 +1,11 @@
 """What a runner needs to know of a round, read in one go when it is claimed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db import DatabaseError, InterfaceError
 
 from threads.core.faults import Condition, Ending, Verdict
+from threads.core.quirks import Override
 from threads.core.table import ERRORS
 from threads.endpoints import ENVIRONMENT, default_gateway, endpoint_of, offered_models
 from threads.gateway.client import Endpoint
@@ -38,7 +39,11 @@ class HistoryUnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One round's task. Without an endpoint, `problem` says what is in the way."""
+    """One round's task. Without an endpoint, `problem` says what is in the way.
+
+    `context_window` is what the model can read, in tokens, if that is declared;
+    `override` what an operator said of requests to it.
+    """
 
     place: Place
     locale: str
@@ -55,6 +60,8 @@ class Brief:
     endpoint: Endpoint | None
     key: Key | None
     problem: Verdict | None
+    context_window: int | None = None
+    override: Override = field(default_factory=Override)
 
 
 def claim(round_id: int, worker: str) -> bool:
@@ -108,6 +115,8 @@ def read(round_id: int) -> Brief:
         endpoint=endpoint,
         key=key,
         problem=problem,
+        context_window=None if model is None else model.context_window,
+        override=Override() if model is None else model.override,
     )
 
 
@@ -116,7 +125,7 @@ def _toolset(round_: Round) -> Toolset:
     model = round_.model
     gateway = default_gateway() if model is None else model.gateway
     is_practice = gateway is not None and gateway.is_practice
-    if is_practice or (model is not None and model.uses_tools):
+    if is_practice or (model is not None and bool(model.uses_tools)):
         return toolset_for(round_.agent)
     return Toolset()
 
