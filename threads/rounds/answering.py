@@ -30,6 +30,7 @@ from threads.gateway.calls import (
     CallEnded,
     CallObserver,
     CallRequest,
+    Target,
     run_call,
 )
 from threads.gateway.client import Endpoint
@@ -76,14 +77,16 @@ class Answering:
         self._endpoint = endpoint
         self._live = live
         self._writer = writer
-        self._bounds = call_bounds(brief, bounds)
+        # Of a route, what the model is asked whose turn it is.
+        self._asked = brief
+        self._bounds = bounds
         self._retry = retry_policy(brief, bounds)
         self._messages: list[Message] = list(brief.messages)
         self._served_before = ""
         self._draft_served = ""
         self._draft_thinking: Thinking = (None, None)
         self._draft_fault: Verdict | None = None
-        self._unrecorded: list[AttemptRecord] = []
+        self._unrecorded: list[tuple[AttemptRecord, Brief]] = []
 
     async def answer(self) -> Verdict:
         """Call until an answer stands or something is wrong; says which."""
@@ -102,15 +105,16 @@ class Answering:
     async def _call(self, call: int) -> CallEnded:
         self._set_activity(Activity("model"))
         self.progress.has_answered = self.progress.is_reasoning = False
-        request = CallRequest(
-            endpoint=self._endpoint,
-            model=self._brief.model,
-            messages=self._messages,
-            tools=self._brief.toolset.offers(),
-            call=call,
-        )
+        # A model that has answered goes on with its own tools: from then on none
+        # takes its place.
+        others = self._brief.others if call == 1 else ()
+        first, *then = (self._target(each, call) for each in (self._asked, *others))
         events = run_call(
-            request, bounds=self._bounds, retry=self._retry, observer=self.observer
+            first.request,
+            bounds=first.bounds,
+            retry=self._retry,
+            observer=self.observer,
+            then=then,
         )
         read = 0
         async with aclosing(events):
@@ -133,6 +137,17 @@ class Answering:
                         self._note(event)
         raise RuntimeError("the call ended without saying how")
 
+    def _target(self, asked: Brief, call: int) -> Target:
+        """What one model is sent in this call."""
+        request = CallRequest(
+            endpoint=asked.endpoint or self._endpoint,
+            model=asked.model,
+            messages=self._messages,
+            tools=asked.toolset.offers(),
+            call=call,
+        )
+        return Target(request, call_bounds(asked, self._bounds))
+
     def _note(
         self, event: AttemptStarted | Envelope | Withdrawn | RetryWait | ToolCallBegan
     ) -> None:
@@ -150,6 +165,8 @@ class Answering:
                 self.progress.has_answered, self.progress.fault = True, None
 
     def _begin_attempt(self, event: AttemptStarted) -> None:
+        if event.asked:
+            self._asked = self._brief.others[event.asked - 1]
         self._live.begin_attempt(event.call, event.attempt)
         self._served_before = self.progress.model_served
         activity = self._live.activity
@@ -209,9 +226,14 @@ class Answering:
                 self._live.generation,
             )
         told = self._live.activity.kind
+        if event.model:
+            self._set_activity(
+                Activity(Action.FALLBACK, name=event.model, attempt=event.attempt)
+            )
+            return
         again = event.withdrew or told == Action.REGENERATE
         kind = Action.REGENERATE if again else Action.REISSUE
-        if again or told == kind or event.seconds > NARRATED_SECONDS:
+        if again or told in (kind, Action.FALLBACK) or event.seconds > NARRATED_SECONDS:
             until = monotonic() + event.seconds
             self._set_activity(
                 Activity(kind, attempt=event.attempt, total=event.total, until=until)
@@ -219,7 +241,7 @@ class Answering:
 
     async def _record(self, record: AttemptRecord) -> None:
         self.progress.request_id = record.request_id
-        self._unrecorded.append(record)
+        self._unrecorded.append((record, self._asked))
         if record.retry_decision == Action.REGENERATE:
             # What was read is safe before it is replaced; if not now, the flusher
             # tries again.
@@ -232,10 +254,14 @@ class Answering:
         that cannot be written now are tried again with the next, and at the end."""
         round_id = self._brief.place.round_id
         while self._unrecorded:
-            record = self._unrecorded[0]
+            record, asked = self._unrecorded[0]
             try:
                 await in_database(
-                    ledger.record_attempt, round_id, record, key=self._brief.key
+                    ledger.record_attempt,
+                    round_id,
+                    record,
+                    key=asked.key,
+                    model_id=asked.model_id if asked.route else None,
                 )
             except (DatabaseError, InterfaceError) as error:
                 name = type(error).__name__
@@ -255,7 +281,7 @@ class Answering:
             self.progress.request_id = record.request_id
             if record.output_committed:
                 self.progress.model_served = record.model_served
-            self._unrecorded.append(record)
+            self._unrecorded.append((record, self._asked))
         await self._write_down()
 
     def settle(self, verdict: Verdict, seen: Position | None = None) -> Verdict:
@@ -305,7 +331,7 @@ class Answering:
             self._brief.locale,
             run.idempotency_key,
         )
-        return await run_asked(asked, self._brief.toolset, context)
+        return await run_asked(asked, self._asked.toolset, context)
 
     async def _decline_tools(self, call: int, ended: CallEnded) -> None:
         """Record calls of an answer that was cut short: they are not run (F14)."""
@@ -324,7 +350,7 @@ class Answering:
                 call_id=asked.id[:200],
                 name=asked.name[:200],
                 arguments=asked.arguments,
-                has_effects=self._brief.toolset.has_effects(asked.name),
+                has_effects=self._asked.toolset.has_effects(asked.name),
                 idempotency_key=f"round-{round_id}-call-{call}-{position}",
                 state=state,
             )

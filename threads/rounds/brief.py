@@ -1,14 +1,21 @@
 """What a runner needs to know of a round, read in one go when it is claimed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import DatabaseError, InterfaceError
 
 from threads.core.faults import Condition, Ending, Verdict
+from threads.core.retry import Action
 from threads.core.table import ERRORS
-from threads.endpoints import ENVIRONMENT, default_gateway, endpoint_of, offered_models
+from threads.endpoints import (
+    ENVIRONMENT,
+    default_gateway,
+    endpoint_of,
+    models_of,
+    offered_models,
+)
 from threads.gateway.client import Endpoint
-from threads.models import Agent, Cell, Gateway, Round
+from threads.models import Agent, Cell, Gateway, LanguageModel, Round, Route
 from threads.rounds import keyhealth, ledger
 from threads.rounds.broadcast import Place
 from threads.rounds.keyhealth import Key
@@ -37,7 +44,11 @@ class HistoryUnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One round's task. Without an endpoint, `problem` says what is in the way."""
+    """One round's task. Without an endpoint, `problem` says what is in the way.
+
+    Of a `route` it is what the first of its models is asked, and `others` is the
+    same for those after it, as far as they can be asked.
+    """
 
     place: Place
     locale: str
@@ -50,6 +61,9 @@ class Brief:
     endpoint: Endpoint | None
     key: Key | None
     problem: Verdict | None
+    model_id: int | None = None
+    route: Route | None = None
+    others: tuple["Brief", ...] = ()
 
 
 def claim(round_id: int, worker: str) -> bool:
@@ -70,16 +84,44 @@ def read(round_id: int) -> Brief:
     """
     try:
         round_ = Round.objects.select_related(
-            "thread", "model__gateway", "agent", "user_cell"
+            "thread", "model__gateway", "route", "agent", "user_cell"
         ).get(pk=round_id)
         messages = _messages(round_)
     except (DatabaseError, InterfaceError) as error:
         raise HistoryUnreadableError from error
-    model = round_.model
+    briefs = [_brief(round_, model, messages) for model in _models(round_)]
+    # A model of a route that cannot be asked is passed over before anything is sent.
+    usable = [brief for brief in briefs if brief.endpoint is not None]
+    first, *others = usable or briefs[:1]
+    return replace(first, others=tuple(others))
+
+
+def _models(round_: Round) -> list[LanguageModel | None]:
+    """The models that the round may ask: its own; of a route, those that are left.
+
+    A round that is gone on with asks none that it has left behind.
+    """
+    if round_.route is None:
+        return [round_.model]
+    models = list[LanguageModel | None](models_of(round_.route))
+    last = round_.attempts.order_by("-call", "-attempt").first()
+    if last is None:
+        return models or [round_.model]
+    if round_.model not in models:
+        return [round_.model]
+    begin = models.index(round_.model) + (last.retry_decision == Action.FALLBACK)
+    return models[begin:] or [round_.model]
+
+
+def _brief(
+    round_: Round, model: LanguageModel | None, messages: list[Message]
+) -> Brief:
+    """What one model is asked."""
     gateway = default_gateway() if model is None else model.gateway
     is_practice = gateway is not None and gateway.is_practice
     uses_tools = is_practice or (model is not None and model.uses_tools)
-    endpoint, key, problem = _endpoint(round_, gateway)
+    wire_id = round_.model_requested if model is None else model.wire_id
+    endpoint, key, problem = _endpoint(model, wire_id, gateway)
     return Brief(
         place=Place(
             round_.pk,
@@ -89,7 +131,7 @@ def read(round_id: int) -> Brief:
             round_.answer_cell_id,
         ),
         locale=round_.locale,
-        model=_wire_id(round_),
+        model=wire_id,
         messages=messages,
         toolset=toolset_for(round_.agent) if uses_tools else Toolset(),
         is_practice=is_practice,
@@ -99,34 +141,32 @@ def read(round_id: int) -> Brief:
         endpoint=endpoint,
         key=key,
         problem=problem,
+        model_id=None if model is None else model.pk,
+        route=round_.route,
     )
 
 
 def _endpoint(
-    round_: Round, gateway: Gateway | None
+    model: LanguageModel | None, wire_id: str, gateway: Gateway | None
 ) -> tuple[Endpoint | None, Key | None, Verdict | None]:
     """Return where the model is asked and with which key, or what is in the way.
 
     Nothing is sent without a key except to this network (G16), nor with a key
     that the gateway refused a while ago (G12).
     """
-    endpoint = endpoint_of(round_.model)
+    endpoint = endpoint_of(model)
     if endpoint is None or gateway is None:
         is_any = offered_models().exists()
         return None, None, _missing("model_not_found") if is_any else NO_MODEL
-    if not _wire_id(round_) and gateway.slug != ENVIRONMENT:
+    if not wire_id and gateway.slug != ENVIRONMENT:
         # The gateway that the environment names may have a model of its own, and
         # where it cannot be reached, that is what is to be said.
         return None, None, NO_MODEL
     if not endpoint.api_key and not endpoint.is_local:
         return None, None, _missing("missing_key")
-    key = keyhealth.key_of(gateway, endpoint, _wire_id(round_))
+    key = keyhealth.key_of(gateway, endpoint, wire_id)
     problem = None if key is None else keyhealth.refusal(key)
     return (endpoint if problem is None else None), key, problem
-
-
-def _wire_id(round_: Round) -> str:
-    return round_.model_requested if round_.model is None else round_.model.wire_id
 
 
 def _missing(code: str) -> Verdict:

@@ -15,6 +15,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from threads import conf, provision
+from threads.choices import ROUTE, Choice, offered_choice
 from threads.core.answer import clean
 from threads.endpoints import default_model, offered_models
 from threads.management.asks import (
@@ -53,7 +54,7 @@ class Command(BaseCommand):
             "--model",
             default="",
             metavar="WIRE_ID",
-            help="the model's id at its gateway",
+            help="the model's id at its gateway, or route:NAME",
         )
         parser.add_argument(
             "--agent", default="", metavar="NAME", help="an agent's identifier"
@@ -190,6 +191,8 @@ class Command(BaseCommand):
                 batch_lines(options["batch"]), options["model"], options["locale"]
             )
         )
+        for name in {ask.model for ask in asks if ask.model.startswith(ROUTE)}:
+            chosen_route(name)
         return asyncio.run(self._all(asks, options["concurrency"]))
 
     async def _all(self, asks: list[Ask], concurrency: int) -> list[str]:
@@ -206,7 +209,11 @@ class Command(BaseCommand):
             return list(await asyncio.gather(*(one(ask) for ask in asks)))
 
     def _open(self, ask: Ask, thread_id: int | None) -> tuple[int, int]:
-        model, wire_id = chosen_model(ask.model, self.agent)
+        choice = chosen_route(ask.model)
+        if choice is None:
+            model, wire_id = chosen_model(ask.model, self.agent)
+        else:
+            model, wire_id = choice.model, choice.model.wire_id
         thread = own_thread(self.user, thread_id)
         try:
             round_ = ledger.open_round(
@@ -214,6 +221,7 @@ class Command(BaseCommand):
                 prompt=ask.prompt,
                 model=model,
                 model_requested=wire_id,
+                route=choice.route if choice else None,
                 agent=self.agent,
                 locale=ask.locale,
                 attended=False,
@@ -264,6 +272,24 @@ async def settled(round_id: int, id: object) -> Report:
 def read_report(round_id: int, id: object) -> Report:
     """Read a round that is over."""
     return report(Round.objects.select_related("answer_cell").get(pk=round_id), id=id)
+
+
+def chosen_route(name: str) -> Choice | None:
+    """Return the route of that name, with or without the prefix that says so.
+
+    A bare name is a model's first.
+
+    Raises:
+        CommandError: a route is named that is not offered.
+    """
+    if name.startswith(ROUTE):
+        choice = offered_choice(name)
+        if choice is None:
+            raise unusable(f"There is no {name!r} with a model that can be asked.")
+        return choice
+    if not name or offered_models().filter(wire_id=name).exists():
+        return None
+    return offered_choice(ROUTE + name)
 
 
 def chosen_model(wire_id: str, agent: Agent | None) -> tuple[LanguageModel | None, str]:
