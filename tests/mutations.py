@@ -76,7 +76,7 @@ RULES = (
         "if attempted.has_text or attempted.had_text or not attempted.is_withdrawable:",
         "if attempted.is_withdrawable is None:",
         (DECISIONS, "tests/gateway/test_lineup.py"),
-        4,
+        3,
     ),
     Rule(
         "the last text that was read stands again (X2, E8)",
