@@ -156,7 +156,8 @@ async def run_call(
             yield _ended(attempt, verdict, record)
             return
         await asyncio.sleep(max(0.0, left))
-        waited_seconds = now() - decided_at
+        # Another model is not waited for, whatever the caller had to do meanwhile.
+        waited_seconds = attempt.decision.wait_seconds and now() - decided_at
 
 
 async def _read(

@@ -14,22 +14,22 @@ from django.db import OperationalError
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from threads import conf, provision
-from threads.choices import ROUTE, Choice, offered_choice
+from threads import provision
+from threads.choices import ROUTE
 from threads.core.answer import clean
-from threads.endpoints import default_model, offered_models
 from threads.management.asks import (
     Ask,
     batch_lines,
     checked_locale,
     checked_name,
     checked_prompt,
+    chosen_model,
+    chosen_route,
     one_line,
     read_batch,
     unusable,
 )
-from threads.models import Agent, LanguageModel, Round, Thread
-from threads.practice.models import PRACTICE_MODELS
+from threads.models import Agent, Round, Thread
 from threads.rounds import engine, ledger
 from threads.rounds.hub import Watcher, hub
 from threads.rounds.loops import in_database
@@ -272,43 +272,6 @@ async def settled(round_id: int, id: object) -> Report:
 def read_report(round_id: int, id: object) -> Report:
     """Read a round that is over."""
     return report(Round.objects.select_related("answer_cell").get(pk=round_id), id=id)
-
-
-def chosen_route(name: str) -> Choice | None:
-    """Return the route of that name, with or without the prefix that says so.
-
-    A bare name is a model's first.
-
-    Raises:
-        CommandError: a route is named that is not offered.
-    """
-    if name.startswith(ROUTE):
-        choice = offered_choice(name)
-        if choice is None:
-            raise unusable(f"There is no {name!r} with a model that can be asked.")
-        return choice
-    if not name or offered_models().filter(wire_id=name).exists():
-        return None
-    return offered_choice(ROUTE + name)
-
-
-def chosen_model(wire_id: str, agent: Agent | None) -> tuple[LanguageModel | None, str]:
-    """Return the model to ask and its wire id; an unlisted one has no row.
-
-    Whatever id is given is asked: the gateway says whether it knows it.
-    """
-    if not wire_id and agent is not None and agent.model is not None:
-        return agent.model, agent.model.wire_id
-    wire_id = wire_id or settings.CHAT_MODEL
-    offered = offered_models()
-    model = (
-        offered.filter(wire_id=wire_id).first() if wire_id else default_model(offered)
-    )
-    if model is not None:
-        return model, model.wire_id
-    if not wire_id and not conf.gateway_configured():
-        return None, PRACTICE_MODELS[0].wire_id
-    return None, wire_id
 
 
 def own_thread(user: User, thread_id: int | None) -> Thread:
