@@ -71,6 +71,14 @@ RULES = (
         3,
     ),
     Rule(
+        "a route's next model is asked only before any output (D17, D8)",
+        RETRY,
+        "if attempted.has_text or attempted.had_text or not attempted.is_withdrawable:",
+        "if attempted.is_withdrawable is None:",
+        (DECISIONS, "tests/gateway/test_lineup.py"),
+        3,
+    ),
+    Rule(
         "the last text that was read stands again (X2, E8)",
         SNAPSHOT,
         "stands = next((each for each in reversed(generations) if not each.is_bare), newest)",
@@ -89,8 +97,8 @@ RULES = (
     Rule(
         "no attempt starts after the window, its wait included (D2)",
         RETRY,
-        "if attempted.elapsed_seconds + wait > policy.window_seconds:",
-        "if attempted.elapsed_seconds < 0:",
+        "if attempted.elapsed_seconds + wait <= policy.window_seconds:",
+        "if attempted.elapsed_seconds >= 0:",
         (DECISIONS, "tests/gateway/test_sent_once.py"),
         2,
     ),

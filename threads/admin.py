@@ -4,9 +4,10 @@ What rounds wrote is never edited here; it is the record from which causes are
 read. Provider keys are in the environment and nowhere on these pages.
 """
 
-from typing import cast
+from typing import Any, cast
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -15,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from modeltranslation.admin import TranslationAdmin
 
+from threads.endpoints import models_of
 from threads.models import (
     Agent,
     CallAttempt,
@@ -23,11 +25,15 @@ from threads.models import (
     KeyHealth,
     LanguageModel,
     Round,
+    Route,
+    RouteStep,
     Sentence,
     Thread,
     ToolRun,
 )
 from threads.rounds import keyhealth
+
+MOST_STEPS = 8
 
 
 class LedgerAdmin(admin.ModelAdmin[Model]):
@@ -84,6 +90,53 @@ class AgentAdmin(TranslationAdmin[Agent]):
     """Ways to answer."""
 
     list_display = ("slug", "name", "model", "cut_policy", "is_enabled")
+
+
+class RouteStepInline(admin.TabularInline[RouteStep, Route]):
+    """The models of a route, in the order in which they are asked."""
+
+    model = RouteStep
+    extra = 0
+    min_num = 1
+    max_num = MOST_STEPS
+    ordering = ("position", "pk")
+
+
+@admin.register(Route)
+class RouteAdmin(TranslationAdmin[Route]):
+    """Routes; one that cannot be chosen is told so."""
+
+    list_display = (
+        *("slug", "name", "asks", "tries", "advances_on_refusal"),
+        *("is_enabled", "position"),
+    )
+    inlines = (RouteStepInline,)
+
+    @admin.display(description=_("asks"))
+    def asks(self, route: Route) -> str:
+        """List the models that it asks as things are now."""
+        asked = ", ".join(model.wire_id for model in models_of(route))
+        return asked or str(_("no model: nobody can choose it"))
+
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: forms.ModelForm[Route],
+        formsets: list[Any],
+        change: bool,
+    ) -> None:
+        """Say so where the route, as it is saved, has nobody to ask."""
+        super().save_related(request, form, formsets, change)
+        if not models_of(form.instance):
+            self.message_user(
+                request,
+                _(
+                    "Nobody can choose this route: it is switched off, or none of its "
+                    "models is offered. Enable it, or add a model whose gateway is "
+                    "in force."
+                ),
+                messages.WARNING,
+            )
 
 
 @admin.register(Sentence)

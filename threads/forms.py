@@ -1,6 +1,6 @@
 """What people send: messages, titles, and how they sign up."""
 
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.contrib.auth import get_user_model
@@ -8,30 +8,36 @@ from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 
-from threads.endpoints import offered_models
-from threads.models import LanguageModel, Thread
+from threads.choices import Choice, offered_choice
+from threads.models import Thread
 
 LONGEST_MESSAGE = 100_000  # characters
+
+
+class ChoiceField(forms.Field):
+    """A model or a route, among those that are offered."""
+
+    default_error_messages = {
+        "invalid_choice": _("This model is not offered any more. Choose another one.")
+    }
+
+    def to_python(self, value: str | None) -> Choice | None:
+        """Find what was chosen; nothing was where the value is empty."""
+        if not value:
+            return None
+        choice = offered_choice(value)
+        if choice is None:
+            raise forms.ValidationError(
+                self.error_messages["invalid_choice"], code="invalid_choice"
+            )
+        return choice
 
 
 class SendingForm(forms.Form):
     """The model that shall answer, and the page's key for this one sending."""
 
-    model: forms.ModelChoiceField[LanguageModel] = forms.ModelChoiceField(
-        LanguageModel.objects.none(),
-        required=False,
-        error_messages={
-            "invalid_choice": _(
-                "This model is not offered any more. Choose another one."
-            )
-        },
-    )
+    model = ChoiceField(required=False)
     key = forms.CharField(max_length=64, required=False)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        models = cast("forms.ModelChoiceField[LanguageModel]", self.fields["model"])
-        models.queryset = offered_models()
 
 
 class AgainForm(SendingForm):

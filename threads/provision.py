@@ -29,7 +29,7 @@ from threads.endpoints import (
 )
 from threads.gateway.client import Endpoint, GatewayClient
 from threads.gateway.listing import ListedModel
-from threads.models import Gateway, LanguageModel, Sentence
+from threads.models import Gateway, LanguageModel, Route, RouteStep, Sentence
 from threads.practice.models import PRACTICE_MODELS
 from threads.sentences import ENGLISH
 
@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 DISCOVERY_SECONDS = 5.0
 DISCOVERY_LIMIT = 200
 FIRST_OPERATOR = "operator"
+PRACTICE_ROUTE = "practice-second"
+PRACTICE_STEPS = ("practice/error-first", "practice/steady")
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
@@ -129,6 +131,28 @@ def _offer_practice(gateway: Gateway) -> None:
         }
         if missing:
             gateway.models.filter(pk=model.pk).update(**missing)
+    _offer_practice_route(gateway)
+
+
+def _offer_practice_route(gateway: Gateway) -> None:
+    """Make a route in which the second model answers.
+
+    Once: an operator's own steps stay, and so does a route without any.
+    """
+    route, is_new = Route.objects.get_or_create(
+        slug=PRACTICE_ROUTE,
+        defaults={
+            "name": "Second model answers",
+            "description": "The first model fails before a word; the next one answers.",
+        },
+    )
+    if is_new:
+        models = {model.wire_id: model for model in gateway.models.all()}
+        RouteStep.objects.bulk_create(
+            RouteStep(route=route, model=models[wire_id], position=place)
+            for place, wire_id in enumerate(PRACTICE_STEPS, 1)
+            if wire_id in models
+        )
 
 
 def _practice_words() -> dict[str, dict[str, str]]:

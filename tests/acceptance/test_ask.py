@@ -16,10 +16,10 @@ from threads.models import Round
 FIELDS = {
     "id", "thread", "round", "cell", "status", "ending", "code", "condition", "transient", "text",
     "reasoning", "sentence", "sentence_key", "locale", "provider_reason", "tool_calls", "usage", "cost",
-    "model_requested", "model_served", "calls",
+    "model_requested", "model_served", "route", "calls",
 }  # fmt: skip
 CALL_FIELDS = {
-    "call", "attempt", "outcome", "ending", "code", "http_status", "transient", "retry_decision",
+    "call", "attempt", "model_requested", "model_served", "outcome", "ending", "code", "http_status", "transient", "retry_decision",
     "retry_reason", "request_id", "stream_state", "chunks_received", "done_received", "output_committed", "finish_reason",
     "silent_updates", "withdrawn_chars", "first_data_ms", "first_output_ms", "last_update_ms",
     "duration_ms", "wait_s", "usage",
@@ -162,6 +162,12 @@ BATCH = ("--batch", "-")
         (("--locale", "tlh", "hi"), "", "does not speak"),
         (("--concurrency", "0", "--batch", "-"), "", "concurrency"),
         (("--user", "a b", "hi"), "", "user name"),
+        (("--model", "route:no-such", "hi"), "", "can be asked"),
+        (
+            BATCH,
+            '{"prompt": "hi"}\n{"prompt": "hi", "model": "route:no"}\n',
+            "can be asked",
+        ),
     ],
 )
 def test_bad_usage_is_told_with_status_2_and_asks_nothing(

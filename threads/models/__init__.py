@@ -3,6 +3,7 @@
 from threads.models.catalogue import Agent, Gateway, LanguageModel, Sentence
 from threads.models.conversation import Cell, JournalEntry, Round, Thread
 from threads.models.ledger import CallAttempt, KeyHealth, ToolRun, ToolTurn
+from threads.models.routes import Route, RouteStep
 from threads.models.tools import ToolRule
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "KeyHealth",
     "LanguageModel",
     "Round",
+    "Route",
+    "RouteStep",
     "Sentence",
     "Thread",
     "ToolRule",

@@ -12,6 +12,7 @@ from threads.core.answer import clean
 from threads.core.faults import Condition, Ending
 from threads.core.snapshot import Generation
 from threads.models.catalogue import Agent, LanguageModel
+from threads.models.routes import Route
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -54,6 +55,8 @@ class Thread(models.Model):
     title = models.CharField(_("title"), max_length=200, blank=True)
     agent = models.ForeignKey(Agent, models.SET_NULL, null=True, blank=True)
     model = models.ForeignKey(LanguageModel, models.SET_NULL, null=True, blank=True)
+    # Chosen last; without one, the model is.
+    route = models.ForeignKey(Route, models.SET_NULL, null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     # A deleted thread can be brought back until it is pruned.
@@ -187,8 +190,12 @@ class Round(models.Model):
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="rounds")
     user_cell = models.ForeignKey(Cell, models.CASCADE, related_name="rounds")
     answer_cell = models.OneToOneField(Cell, models.CASCADE, related_name="round")
+    # Of a route, the model that was asked last; `model_requested` names the first.
     model = models.ForeignKey(
         LanguageModel, models.SET_NULL, null=True, related_name="rounds"
+    )
+    route = models.ForeignKey(
+        Route, models.SET_NULL, null=True, blank=True, related_name="rounds"
     )
     agent = models.ForeignKey(
         Agent, models.SET_NULL, null=True, blank=True, related_name="rounds"

@@ -22,29 +22,27 @@ from threads.core.events import (
     Withdrawn,
 )
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
-from threads.core.quirks import quirks_of
 from threads.core.retry import Action, RetryWait
 from threads.core.snapshot import Position
 from threads.gateway.calls import (
     AttemptRecord,
     CallEnded,
     CallObserver,
-    CallRequest,
+    Target,
     run_call,
 )
 from threads.gateway.client import Endpoint
 from threads.rounds import ledger
 from threads.rounds.brief import Brief
-from threads.rounds.exchanges import Message
 from threads.rounds.hub import announce, hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
-from threads.rounds.progress import Progress, Thinking, call_bounds, retry_policy
+from threads.rounds.progress import Progress, Thinking, retry_policy
 from threads.rounds.published import Activity
+from threads.rounds.targets import Targets
 from threads.rounds.toolwork import ToolWork
-from threads.rounds.window import Window
 
 logger = logging.getLogger(__name__)
 
@@ -73,74 +71,56 @@ class Answering:
         self.observer = CallObserver()
         self.progress = Progress()
         self._brief = brief
-        self._endpoint = endpoint
+        self._targets = Targets(brief, endpoint, bounds)
         self._live = live
         self._writer = writer
-        self._bounds = call_bounds(brief, bounds)
         self._retry = retry_policy(brief, bounds)
-        self._messages: list[Message] = list(brief.messages)
         self.tools = ToolWork(brief, self.progress, live)
-        self._told = 0
         done = self.tools.exchanges
         self._first_call = done[-1].turn.call + 1 if done else 1
         if done:
             self.progress.model_served = done[-1].turn.model_served
-        self._window = Window(brief)
         self._served_before = ""
         self._draft_served = ""
         self._draft_thinking: Thinking = (None, None)
         self._draft_fault: Verdict | None = None
-        self._unrecorded: list[AttemptRecord] = []
+        self._unrecorded: list[tuple[AttemptRecord, Brief]] = []
 
     async def answer(self) -> Verdict | None:
         """Call until an answer stands or something is wrong; says which.
 
         None when a person has to decide first: then the round is nobody's.
         """
-        if not await self._run_tools():
+        if not await self.tools.run():
             return None
         for call in range(self._first_call, MAX_CALLS + 1):
             if self.tools.verdict is not None:
                 return self.tools.verdict
-            if (too_long := await self._window.fit(self._messages)) is not None:
-                return too_long
-            ended = await self._call(call)
+            targets = await self._targets.of_call(call, self.tools.exchanges)
+            if isinstance(targets, Verdict):
+                return targets
+            ended = await self._call(targets)
             await journal().flush_now(self._writer)
             if ended.verdict.ending not in WHOLE or not ended.tool_calls:
                 return ended.verdict
             if ended.verdict.ending is not Ending.COMPLETED:
                 await self.tools.decline(call, ended)
                 return ended.verdict
-            await self.tools.take(call, ended)
-            if not await self._run_tools():
+            await self.tools.take(call, ended, self._targets.asked.toolset)
+            if not await self.tools.run():
                 return None
         return self.tools.verdict or TOO_MANY_CALLS
 
-    async def _run_tools(self) -> bool:
-        """Run what the last call asked for, and tell it; False while a person is asked."""
-        if not await self.tools.run():
-            return False
-        for exchange in self.tools.exchanges[self._told :]:
-            quirks = quirks_of(self._brief.model, self._endpoint.host)
-            self._messages += exchange.messages(
-                with_reasoning=quirks.sends_reasoning_back
-            )
-        self._told = len(self.tools.exchanges)
-        return True
-
-    async def _call(self, call: int) -> CallEnded:
+    async def _call(self, targets: list[Target]) -> CallEnded:
         announce(self._live, Activity("model"))
         self.progress.has_answered = self.progress.is_reasoning = False
-        request = CallRequest(
-            endpoint=self._endpoint,
-            model=self._brief.model,
-            messages=self._window.messages,
-            tools=self._brief.toolset.offers(),
-            call=call,
-            override=self._brief.override,
-        )
+        first, *then = targets
         events = run_call(
-            request, bounds=self._bounds, retry=self._retry, observer=self.observer
+            first.request,
+            bounds=first.bounds,
+            retry=self._retry,
+            observer=self.observer,
+            then=then,
         )
         read = 0
         async with aclosing(events):
@@ -180,6 +160,8 @@ class Answering:
                 self.progress.has_answered, self.progress.fault = True, None
 
     def _begin_attempt(self, event: AttemptStarted) -> None:
+        if event.asked:
+            self._targets.advance(event.asked)
         self._live.begin_attempt(event.call, event.attempt)
         self._served_before = self.progress.model_served
         activity = self._live.activity
@@ -239,9 +221,13 @@ class Answering:
                 self._live.generation,
             )
         told = self._live.activity.kind
+        if event.model:
+            fallback = Activity(Action.FALLBACK, attempt=event.attempt)
+            announce(self._live, replace(fallback, name=event.model))
+            return
         again = event.withdrew or told == Action.REGENERATE
         kind = Action.REGENERATE if again else Action.REISSUE
-        if again or told == kind or event.seconds > NARRATED_SECONDS:
+        if again or told in (kind, Action.FALLBACK) or event.seconds > NARRATED_SECONDS:
             until = monotonic() + event.seconds
             announce(
                 self._live,
@@ -250,7 +236,7 @@ class Answering:
 
     async def _record(self, record: AttemptRecord) -> None:
         self.progress.request_id = record.request_id
-        self._unrecorded.append(record)
+        self._unrecorded.append((record, self._targets.asked))
         if record.retry_decision == Action.REGENERATE:
             # What was read is safe before it is replaced; if not now, the flusher
             # tries again.
@@ -263,10 +249,14 @@ class Answering:
         that cannot be written now are tried again with the next, and at the end."""
         round_id = self._brief.place.round_id
         while self._unrecorded:
-            record = self._unrecorded[0]
+            record, asked = self._unrecorded[0]
             try:
                 await in_database(
-                    ledger.record_attempt, round_id, record, key=self._brief.key
+                    ledger.record_attempt,
+                    round_id,
+                    record,
+                    key=asked.key,
+                    model_id=asked.model_id if asked.route else None,
                 )
             except (DatabaseError, InterfaceError) as error:
                 name = type(error).__name__
@@ -286,7 +276,7 @@ class Answering:
             self.progress.request_id = record.request_id
             if record.output_committed:
                 self.progress.model_served = record.model_served
-            self._unrecorded.append(record)
+            self._unrecorded.append((record, self._targets.asked))
         await self._write_down()
 
     def settle(self, verdict: Verdict, seen: Position | None = None) -> Verdict:

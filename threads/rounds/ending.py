@@ -60,8 +60,13 @@ def finish_round(
             "TERMINAL_WRITE_LOST round=%s code=%s", round_id, outcome.verdict.code
         )
         return False
-    substituted = is_substitute(round_.model_requested, outcome.model_served)
-    params = {"model": _model_name(round_), **outcome.verdict.params, **outcome.params}
+    asked = round_.model.wire_id if round_.model else round_.model_requested
+    substituted = is_substitute(asked, outcome.model_served)
+    params = {
+        "model": _model_name(round_, asked),
+        **outcome.verdict.params,
+        **outcome.params,
+    }
     if substituted and outcome.verdict.ending not in WHOLE:
         params["served"] = outcome.model_served
     wait = outcome.verdict.retry_after_seconds or 0
@@ -96,7 +101,7 @@ def finish_round(
     elif substituted:
         logger.warning(
             "MODEL_SUBSTITUTED requested=%s served=%s round=%s",
-            redacted(round_.model_requested),
+            redacted(asked),
             redacted(outcome.model_served),
             round_id,
         )
@@ -122,14 +127,15 @@ def _stopped(outcome: Outcome) -> Outcome:
     return replace(outcome, verdict=STOPPED, params={})
 
 
-def _model_name(round_: Round) -> str:
-    """Name the model as the round's language does, or else by its wire id.
+def _model_name(round_: Round, asked: str) -> str:
+    """Name the model that was asked as the round's language does, or else by its
+    wire id. Of a route it is the last one: how that ended is how the round ended.
 
     Names of practice models say what they show and are no names in a sentence.
     """
     model = round_.model
     if model is None or model.gateway.is_practice:
-        return round_.model_requested
+        return asked
     with translation.override(round_.locale):
         return model.name or model.wire_id
 

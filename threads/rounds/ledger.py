@@ -111,13 +111,18 @@ def end_if_stopped_unclaimed(round_id: int) -> bool:
 
 
 def record_attempt(
-    round_id: int, record: AttemptRecord, *, key: Key | None = None
+    round_id: int,
+    record: AttemptRecord,
+    *,
+    key: Key | None = None,
+    model_id: int | None = None,
 ) -> None:
     """Write one attempt's row, and with it what it says of the key that was used.
 
     What the attempt cost is written here once, at the prices of this moment. A
     second record of the same attempt is dropped, and of one whose round has been
-    deleted meanwhile only the word on the key is kept.
+    deleted meanwhile only the word on the key is kept. `model_id` is the model of a
+    route that was asked: the round is its from now on.
     """
     known = CallAttempt.objects.filter(
         round_id=round_id, call=record.call, attempt=record.attempt
@@ -126,6 +131,8 @@ def record_attempt(
         if Round.objects.select_for_update().filter(pk=round_id).exists():
             if known.exists():
                 return
+            if model_id is not None:
+                _turn_to(model_id, round_id, record)
             CallAttempt.objects.bulk_create(
                 [
                     CallAttempt(
@@ -138,6 +145,14 @@ def record_attempt(
             )
         if key is not None:
             keyhealth.note(key, record)
+
+
+def _turn_to(model_id: int, round_id: int, record: AttemptRecord) -> None:
+    """Keep which model of a route was asked, and the first one apart from it."""
+    round_ = Round.objects.filter(pk=round_id)
+    round_.update(model_id=model_id)
+    if (record.call, record.attempt) == (1, 1):
+        round_.update(model_requested=record.model_requested)
 
 
 def _cost(round_id: int, record: AttemptRecord) -> Decimal | None:

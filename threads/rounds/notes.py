@@ -41,6 +41,9 @@ def note(live: LiveCell) -> Note:
         return Note()
     if activity.kind in AGAIN:
         return Note(_again(activity, now), activity.attempt)
+    if activity.kind == Action.FALLBACK:
+        text = _("No answer came. Asking %(model)s…") % {"model": activity.name}
+        return Note(text, activity.attempt)
     return Note(_status(live, activity, now))
 
 

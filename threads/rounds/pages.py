@@ -12,8 +12,8 @@ from django.db.models import Min, Q
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import get_language
 
+from threads.choices import offered_choices
 from threads.core.snapshot import Position
-from threads.endpoints import offered_models
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rendering import (
     CellView,
@@ -108,7 +108,7 @@ def _shared(cells: list[Cell]) -> Shared:
     """What rendering these cells takes; an answer being written needs only some."""
     return Shared(
         cells,
-        models=SimpleLazyObject(lambda: list(offered_models())),
+        models=SimpleLazyObject(lambda: offered_choices()),
         edited=SimpleLazyObject(lambda: edited_words(get_language() or "en")),
     )
 
@@ -116,7 +116,7 @@ def _shared(cells: list[Cell]) -> Shared:
 def _cells(thread: Thread, ids: Iterable[int]) -> Iterable[Cell]:
     return (
         Cell.objects.filter(thread=thread, pk__in=ids)
-        .select_related("question", "round__model")
+        .select_related("question", "round__model", "round__route")
         .order_by("position")
     )
 
@@ -133,7 +133,7 @@ def _read_new(thread: Thread, lack: Lack, reading: Reading) -> None:
         wanted |= ~known
     cells = list(
         Cell.objects.filter(wanted, thread=thread)
-        .select_related("question", "round__model")
+        .select_related("question", "round__model", "round__route")
         .shown()[:MOST_CELLS]
     )
     if cells:

@@ -55,7 +55,7 @@ class Progress:
 
 def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
     """Return how the calls of a round are tried again: the settings, and the agent's
-    own cut policy (requirements D2, X1)."""
+    own cut policy and its route's (requirements D2, X1, D17)."""
     most = PRACTICE_WAIT_SECONDS if brief.is_practice else float("inf")
     return Policy(
         retries=bounds.call_retries,
@@ -63,6 +63,8 @@ def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
         window_seconds=bounds.retry_window_seconds,
         keeps_cut=brief.keeps_cut,
         is_buffered=brief.is_buffered,
+        tries=brief.route.tries if brief.route else 1,
+        advances_on_refusal=bool(brief.route and brief.route.advances_on_refusal),
     )
 
 

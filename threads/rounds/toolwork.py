@@ -23,6 +23,7 @@ from threads.rounds.published import Activity
 from threads.rounds.worker import worker_id
 from threads.tools.registry import ToolContext
 from threads.tools.running import run_asked
+from threads.tools.toolset import Toolset
 
 State = ToolRun.State
 ENDED_BADLY = frozenset({State.ERROR, State.NOT_RUN, State.UNKNOWN})
@@ -36,6 +37,7 @@ class ToolWork:
         self._brief = brief
         self._progress = progress
         self._live = live
+        self._toolset = brief.toolset
         self._spiral = Spiral()
         self.verdict: Verdict | None = None
         for exchange in self.exchanges:
@@ -48,9 +50,9 @@ class ToolWork:
         """Whether the last exchange has runs that are neither run nor given up."""
         return bool(self.exchanges) and self.exchanges[-1].is_open
 
-    async def take(self, call: int, ended: CallEnded) -> None:
+    async def take(self, call: int, ended: CallEnded, toolset: Toolset) -> None:
         """Record what a call asked for, before anything of it runs."""
-        place = self._brief.place
+        place, self._toolset = self._brief.place, toolset
         turn = ToolTurn(
             round_id=place.round_id,
             call=call,
@@ -135,7 +137,7 @@ class ToolWork:
             run.idempotency_key,
         )
         asked = ToolCall(run.call_id, run.name, run.arguments)
-        result = await run_asked(asked, self._brief.toolset, context)
+        result = await run_asked(asked, self._toolset, context)
         await in_database(exchanges.end_run, run, result)
         if run.name in self._progress.tools:
             self._progress.tools.remove(run.name)
@@ -162,7 +164,7 @@ class ToolWork:
             self._brief.place.round_id,
             call,
             asked,
-            self._brief.toolset,
+            self._toolset,
             attended=self._brief.attended,
             may_run=may_run,
         )

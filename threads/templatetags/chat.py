@@ -8,8 +8,8 @@ from django.conf import settings
 from django.template.context import Context
 from django.utils.translation import get_language, get_language_info
 
-from threads.endpoints import offered_models
-from threads.models import Cell
+from threads.choices import offered_choices, value_of
+from threads.models import Cell, LanguageModel
 from threads.rendering.remedies import Remedy, remedies
 from threads.sentences import sentence_for
 from threads.views.site import THEME_COOKIE, THEMES
@@ -50,13 +50,35 @@ def remedies_of(cell: Cell) -> tuple[Remedy, ...]:
 @register.simple_tag(takes_context=True)
 def others_offered(context: Context, cell: Cell) -> bool:
     """Tell whether another model than the one that was asked can be chosen."""
-    asked = getattr(cell, "round", None)
-    used = (asked and asked.model_id) or 0
+    used = asked_with(cell)
     # What shows many answers has the models at hand; a single one has to look.
     offered = context.get("models")
     if offered is None:
-        return offered_models().exclude(pk=used).exists()
-    return any(model.pk != used for model in offered)
+        offered = offered_choices()
+    return any(choice.value != used for choice in offered)
+
+
+@register.filter
+def asked_with(cell: Cell) -> str:
+    """Return the value of what a person chose for this answer: a model or a route."""
+    asked = getattr(cell, "round", None)
+    return "" if asked is None else value_of(asked.model_id, asked.route)
+
+
+@register.simple_tag
+def asked_first(cell: Cell) -> str:
+    """Name the model that a route asked first, where another one answered."""
+    asked = cell.round
+    model = asked.model
+    if asked.route_id is None or model is None or not asked.model_requested:
+        return ""
+    if model.wire_id == asked.model_requested:
+        return ""
+    known = LanguageModel.objects.filter(
+        wire_id=asked.model_requested, route_steps__route=asked.route_id
+    )
+    first = known.first()
+    return asked.model_requested if first is None else first.name
 
 
 @register.filter

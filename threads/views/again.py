@@ -17,8 +17,9 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from threads.choices import Choice, value_of
 from threads.forms import AgainForm, ChangeForm
-from threads.models import Cell, LanguageModel, Round, Thread
+from threads.models import Cell, Round, Thread
 from threads.rendering.details import account_of, tools_of, was_unsent
 from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
@@ -33,7 +34,7 @@ def answers_of(thread: Thread) -> QuerySet[Cell]:
     """The answers of a thread, each with the round that wrote it."""
     return thread.cells.filter(
         role=Cell.Role.ASSISTANT, round__isnull=False
-    ).select_related("question", "round__model")
+    ).select_related("question", "round__model", "round__route")
 
 
 def ask_again(
@@ -44,14 +45,15 @@ def ask_again(
     Raises:
         Http404: the thread has been deleted meanwhile.
     """
-    model: LanguageModel | None = form.cleaned_data["model"]
+    choice: Choice | None = form.cleaned_data["model"]
     try:
         round_ = resubmit.resubmit(
             answer,
             by=cast("User", request.user),
             locale=get_language() or "en",
             attended=True,
-            model=model,
+            model=choice.model if choice else None,
+            route=choice.route if choice else None,
             text=text,
             submission_key=form.cleaned_data["key"] or None,
             confirmed=form.cleaned_data["confirmed"],
@@ -147,12 +149,11 @@ def refused(
     return render(request, "threads/again.html", context, status=status)
 
 
-def _chosen(
-    models: list[LanguageModel], form: AgainForm, answer: Cell
-) -> LanguageModel | None:
-    """The model to begin with: the one just chosen, else the one that answered."""
-    wanted = form.data.get("model") or str(answer.round.model_id)
-    return next((model for model in models if str(model.pk) == wanted), None)
+def _chosen(choices: list[Choice], form: AgainForm, answer: Cell) -> Choice | None:
+    """The one to begin with: what was just chosen, else what was asked."""
+    asked = value_of(answer.round.model_id, answer.round.route)
+    wanted = form.data.get("model") or asked
+    return next((choice for choice in choices if choice.value == wanted), None)
 
 
 @login_required

@@ -57,7 +57,7 @@ def with_views(
     cells: QuerySet[Cell],
 ) -> list[tuple[Cell, CellView, Versions | None]]:
     """Pair cells of one thread with what a page shows of each."""
-    rows = list(cells.select_related("round__model"))
+    rows = list(cells.select_related("round__model", "round__route"))
     versions = versions_of(rows)
     return [(cell, shown(cell), versions.get(cell.pk)) for cell in rows]
 
