@@ -15,6 +15,7 @@ MARKER = re.compile(r"(\[\w+\] [A-Za-z_ ]+|[A-Z]{5,}(?:_[A-Z]+)*|[A-Z]+(?:_[A-Z]
 MARKERS = {
     "ATTEMPT_NOT_RECORDED",
     "HISTORY_UNREADABLE",
+    "CONTEXT_WINDOW_UNDECLARED",
     "INTERNAL_ERROR",
     "JOURNAL_NOT_WRITTEN",
     "KEY_CLEARED",
@@ -34,6 +35,7 @@ MARKERS = {
     "TOOL_FAILED",
     "TOOL_OUTCOME_UNKNOWN",
     "[OpenAIWire] close failed",
+    "[ProviderRetry] FALLBACK",
     "[ProviderRetry] REGENERATE",
     "[ProviderRetry] RETRY",
     "[ThreadExec] REGENERATE",

@@ -102,7 +102,7 @@ async def test_what_brought_nothing_is_asked_of_the_next_model_in_the_same_words
         AttemptStarted(1, 2, asked=1),
     ]
     assert result.withdrawn == ([(1, 1)] if came else [])
-    assert "[ProviderRetry] FALLBACK from=some-model to=another" in caplog.text
+    assert "[ProviderRetry] FALLBACK some-model -> another" in caplog.text
 
 
 @pytest.mark.parametrize("refusal", THEIRS)

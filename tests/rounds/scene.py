@@ -57,11 +57,11 @@ class Scene:
         self.may_stand = set[str]()
         self.may_end = set[tuple[str, str]]()
         self.visitors: list[Page] = []
-        self._messages: list[Message] = []
+        self.told: list[Message] = []
 
     async def begin(self, messages: list[Message]) -> None:
         """Start the round; its first request must hold these messages."""
-        self._messages = messages
+        self.told = messages
         self.theatre.gateway.exchanges.clear()
         self.eager = Watching(self.thread.pk, self.cell_id)
         self.lazy = Watching(self.thread.pk, self.cell_id)
@@ -134,9 +134,7 @@ class Scene:
         else:
             expected.begin(exchange, is_next_call=is_next)
         if is_next:
-            self._messages = _continued(
-                exchange.json["messages"], self._messages, asked
-            )
+            self.told = _continued(exchange.json["messages"], self.told, asked)
         assert exchange.body == expected.of_call[0].exchanges[0].body
         self.log.append(exchange)
         self.state = "asked"

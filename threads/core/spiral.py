@@ -6,9 +6,7 @@ in another process feeds what the ledger has of it first.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from threads.core.endings import Condition, Ending, Verdict
 
@@ -16,13 +14,25 @@ MOST_SAME_CALLS = 8
 MOST_SAME_ERRORS = 3
 MOST_SAME_ERRORS_ANY_ARGUMENTS = 6
 
-SENTENCES: Mapping[str, str] = MappingProxyType(
-    {
-        "repeated_tool_call": "round.same_call",
-        "repeated_tool_error": "round.same_error",
-        "repeated_tool_error_any_args": "round.same_error",
-    }
+SAME_CALL = Verdict(
+    code="repeated_tool_call",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.REQUEST,
+    sentence_key="round.same_call",
 )
+SAME_ERROR = Verdict(
+    code="repeated_tool_error",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.REQUEST,
+    sentence_key="round.same_error",
+)
+SAME_ERROR_ANY_ARGUMENTS = Verdict(
+    code="repeated_tool_error_any_args",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.REQUEST,
+    sentence_key="round.same_error",
+)
+"""Never transient: the same message would go the same way."""
 
 
 @dataclass(slots=True)
@@ -38,7 +48,7 @@ class Spiral:
         asked = (name, canonical(arguments))
         self._calls[asked] += 1
         if self._calls[asked] >= MOST_SAME_CALLS:
-            return stop("repeated_tool_call", name)
+            return replace(SAME_CALL, params={"tool": name})
         return None
 
     def fail(self, name: str, arguments: str, error: str) -> Verdict | None:
@@ -47,9 +57,9 @@ class Spiral:
         self._errors[same] += 1
         self._any_errors[name, error] += 1
         if self._errors[same] >= MOST_SAME_ERRORS:
-            return stop("repeated_tool_error", name)
+            return replace(SAME_ERROR, params={"tool": name})
         if self._any_errors[name, error] >= MOST_SAME_ERRORS_ANY_ARGUMENTS:
-            return stop("repeated_tool_error_any_args", name)
+            return replace(SAME_ERROR_ANY_ARGUMENTS, params={"tool": name})
         return None
 
 
@@ -59,17 +69,3 @@ def canonical(arguments: str) -> str:
         return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):
         return arguments
-
-
-def stop(code: str, tool: str) -> Verdict:
-    """Return the verdict that ends a round which goes round in circles.
-
-    Never transient: the same message would go the same way.
-    """
-    return Verdict(
-        code=code,
-        ending=Ending.INTERRUPTED,
-        condition=Condition.REQUEST,
-        sentence_key=SENTENCES[code],
-        params={"tool": tool},
-    )

@@ -263,7 +263,7 @@ REGENERATE = (
     "[ProviderRetry] REGENERATE %d/%d in %.1f s"
     " after %d chars of text and no tool call (%s)"
 )
-FALLBACK = "[ProviderRetry] FALLBACK from=%s to=%s after attempt %d (%s)"
+FALLBACK = "[ProviderRetry] FALLBACK %s -> %s after attempt %d (%s)"
 
 
 def _log_retry(
@@ -274,12 +274,14 @@ def _log_retry(
         asked, after = record.model_requested, lineup.target.request.model
         logger.warning(FALLBACK, asked, after, record.attempt, record.code)
         return
-    is_withdrawn = record.retry_decision == Action.REGENERATE
-    logger.warning(
-        REGENERATE if is_withdrawn else RETRY,
+    told = (
         record.attempt,
         retry.retries,
         wait_seconds,
         record.characters,
         record.code,
     )
+    if record.retry_decision == Action.REGENERATE:
+        logger.warning(REGENERATE, *told)
+    else:
+        logger.warning(RETRY, *told)
