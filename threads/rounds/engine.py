@@ -128,8 +128,8 @@ async def stop(round_id: int, *, seen: Position | None = None) -> None:
     else:
         engine().keep_house()
     await in_database(ledger.request_stop, round_id)
-    # One that nobody works on is over by now.
-    await _tell_if_over(round_id)
+    if run is None or run.is_let_go:
+        await _tell_if_over(round_id)
 
 
 async def wait(round_id: int) -> None:

@@ -73,6 +73,8 @@ class Run:
     def __init__(self, round_id: int) -> None:
         self.round_id = round_id
         self.markers = Markers()
+        # It waits for a person, and no more for this process.
+        self.is_let_go = False
         self._woken = asyncio.Event()
 
     def stop(self, seen: Position | None = None) -> None:
@@ -95,7 +97,8 @@ class Run:
     async def execute(self) -> bool:
         """Claim the round and bring it to an end; returns when it has one.
 
-        Does nothing, and returns False, when the round is not to be had.
+        Returns False when the round is not to be had, and when it was let go of: a
+        stop may have ended it by then.
         """
         if not await in_database(claim, self.round_id, worker_id()):
             return False
@@ -123,8 +126,9 @@ class Run:
             journal().close(writer)
             hub().end(live)
         if outcome is None:
+            self.is_let_go = True
             await round_asks(brief.place)
-            return True
+            return False
         await round_ended(brief.place)
         return True
 
