@@ -27,7 +27,7 @@ PATIENCE_SECONDS = 240
 PLAIN = (
     *("-q", "--tb=line", "-o", "addopts="),
     *("-p", "no:xdist", "-p", "no:randomly", "-p", "no:hypothesispytest"),
-    *("-p", "no:cacheprovider"),
+    *("-p", "no:cacheprovider", "--no-migrations"),
 )
 """One process, in one order, and no plugin that only takes time to load."""
 
