@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -21,6 +22,7 @@ from django.db import connection
 from django.test import Client, TransactionTestCase
 from django.utils import translation
 from pytest_django import Settings
+from servestatic.middleware import ServeStaticMiddleware
 
 from tests.canaries import APART, CANARY, OURS, CanaryNet
 from tests.fakegateway import FakeGateway
@@ -120,6 +122,22 @@ def _quick_flushes() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", empty)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_found_once() -> Iterator[None]:
+    """Look for static files once, and not again for each client of each test."""
+    find, found = ServeStaticMiddleware.add_files_from_finders, dict[str, Any]()
+
+    def find_once(middleware: ServeStaticMiddleware) -> None:
+        if not found:
+            find(middleware)
+            found.update(middleware.files)
+        middleware.files.update(found)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ServeStaticMiddleware, "add_files_from_finders", find_once)
         yield
 
 
