@@ -11,6 +11,7 @@ from django.utils import translation
 from pytest_django import Settings
 
 import threads
+from tests.cases import cases
 from threads.core.table import ERRORS, Error
 from threads.models import Cell, LanguageModel, Sentence
 from threads.practice.models import PRACTICE_MODELS
@@ -95,7 +96,7 @@ def test_every_key_in_the_source_is_a_sentence_and_every_sentence_is_used() -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("key", ENGLISH)
+@cases("key", ENGLISH)
 def test_a_sentence_says_the_same_in_every_language(key: str, language: str) -> None:
     text = words(key, language)
 
@@ -108,7 +109,7 @@ def test_a_sentence_says_the_same_in_every_language(key: str, language: str) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@cases("error", ERRORS.values(), ids=ERRORS)
 def test_sending_again_is_proposed_where_it_can_help_and_nowhere_else(
     error: Error, language: str
 ) -> None:
