@@ -12,12 +12,14 @@ from threads.rendering.cells import (
     view_of,
 )
 from threads.rendering.code import language_name
-from threads.rendering.stream import MarkdownStream, render_text
+from threads.rendering.slots import tools_slot
+from threads.rendering.stream import MarkdownStream, Slot, render_text
 
 __all__ = [
     "CellView",
     "MarkdownStream",
     "Shared",
+    "Slot",
     "Versions",
     "cell_html",
     "composer_state_html",
@@ -25,6 +27,7 @@ __all__ = [
     "language_name",
     "render_text",
     "thread_row_html",
+    "tools_slot",
     "versions_of",
     "view_of",
 ]

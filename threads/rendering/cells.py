@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from threads.core.snapshot import generations_of
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rendering.code import language_name
-from threads.rendering.stream import MarkdownStream, render_text
+from threads.rendering.stream import MarkdownStream, Slot, render_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +39,34 @@ class CellView:
     again: int = 0
 
 
-def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:
+def view_of(
+    cell: Cell, entries: Iterable[JournalEntry] = (), slots: Iterable[Slot] = ()
+) -> CellView:
     """Show a cell from its row and, while it is streaming, its journal.
 
     The newest generation counts: what was withdrawn is not shown. A missing entry
-    ends the text: what comes after a gap is shown when the gap is filled.
+    ends the text: what comes after a gap is shown when the gap is filled. `slots`
+    say where its tools stand.
     """
     if cell.status != Cell.Status.STREAMING:
         return CellView(
             generation=cell.text_generation,
             offset=len(cell.text),
-            blocks=render_text(cell.text),
+            blocks=render_text(cell.text, tuple(slots)),
             reasoning=cell.reasoning,
             reasoning_offset=len(cell.reasoning),
         )
     newest = generations_of(entries, cell.folded)[-1]
     generation = max(newest.number, cell.text_generation)
-    return streaming_view(generation, newest.text, newest.reasoning)
+    return streaming_view(generation, newest.text, newest.reasoning, slots)
 
 
-def streaming_view(generation: int, text: str, reasoning: str) -> CellView:
+def streaming_view(
+    generation: int, text: str, reasoning: str, slots: Iterable[Slot] = ()
+) -> CellView:
     """Show a text that goes on growing."""
     stream = MarkdownStream()
-    stream.feed(text)
+    stream.lay(text, slots)
     return CellView(
         generation=generation,
         offset=stream.length,

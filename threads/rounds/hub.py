@@ -8,10 +8,12 @@ the channel layer, and nothing is kept for a socket but where it stands.
 import asyncio
 import contextlib
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from threads.rendering import CellView
+from threads.core.snapshot import Generation
+from threads.rendering import CellView, Slot
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import PerLoop, start_task
 from threads.rounds.notes import note
@@ -52,6 +54,15 @@ class Watcher:
                 self.shown[cell_id] = live.published.shown
         return frames
 
+    def follow(self, live: LiveCell) -> None:
+        """Follow a cell; what the page shows of it may come from an earlier writer."""
+        self.cells[live.cell_id] = live
+        page = self.shown.get(live.cell_id)
+        if page is not None:
+            self.shown[live.cell_id] = live.place(
+                page.generation, page.blocks, page.offset, page.reasoning
+            )
+
     def forget(self, cell_id: int) -> None:
         """Stop following a cell that is over."""
         self.cells.pop(cell_id, None)
@@ -71,12 +82,20 @@ class Hub:
         self._window = WINDOW_SECONDS
         self._quiet_checked_at = 0.0
 
-    def begin(self, cell_id: int, thread_id: int) -> LiveCell:
-        """Make a cell live; its text is empty."""
+    def begin(
+        self,
+        cell_id: int,
+        thread_id: int,
+        stands: Generation | None = None,
+        slots: Iterable[Slot] = (),
+    ) -> LiveCell:
+        """Make a cell live: an empty one, or one that goes on from what stands."""
         live = LiveCell(cell_id, thread_id, touch=self._touch)
+        if stands is not None:
+            live.take_up(stands, slots)
         self._cells[cell_id] = _live_cells[cell_id] = live
         for watcher in self._watchers.get(thread_id, ()):
-            watcher.cells[cell_id] = live
+            watcher.follow(live)
         if self._ticker is None or self._ticker.done():
             self._ticker = start_task(self._tick(), name="hub")
         return live
