@@ -5,6 +5,7 @@ import { forgetBusy, installComposer } from "./composer.js";
 import { installRemedies, keepDraft } from "./remedies.js";
 import { Scroll } from "./scroll.js";
 import { say } from "./status.js";
+import { keepTools, putTools } from "./tools.js";
 
 const QUIET_MS = 2000;
 const RETRY_MS = 3000;
@@ -61,6 +62,10 @@ function announce(status, sentence = "") {
 }
 
 function applyFrame(frame) {
+  if (frame.tools !== undefined) {
+    say(putTools(frame.tools));
+    return;
+  }
   const cell = live.get(frame.c);
   if (!cell) return;
   const follows = frame.w && frame.g > cell.generation
@@ -139,8 +144,10 @@ main.addEventListener("htmx:wsBeforeMessage", (event) => {
 // end, or in the place of another version. Of two that are the same the one with more
 // text stays: the server counts on it.
 cells.addEventListener("htmx:oobBeforeSwap", (event) => {
-  if (event.detail.target !== cells) return;
-  for (const cell of [...event.detail.fragment.children]) {
+  const { target, fragment } = event.detail;
+  if (target.matches(".cell")) keepTools(target, fragment);
+  if (target !== cells) return;
+  for (const cell of [...fragment.children]) {
     const shown = cells.querySelector(`:scope > [data-position="${cell.dataset.position}"]`);
     const twin = document.getElementById(cell.id);
     if (twin && !isBehind(twin, cell)) cell.remove();
@@ -151,6 +158,7 @@ cells.addEventListener("htmx:oobBeforeSwap", (event) => {
 function replace(shown, cell) {
   const act = shown.contains(document.activeElement) ? document.activeElement.dataset.act : null;
   replacing.add(cell);
+  keepTools(shown, cell);
   scroll.replace(shown, cell);
   htmx.process(cell);
   keepDraft(shown, cell);

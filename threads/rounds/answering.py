@@ -11,6 +11,7 @@ from dataclasses import replace
 from time import monotonic
 
 from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
 
 from threads.conf import Bounds
 from threads.core.events import (
@@ -33,9 +34,10 @@ from threads.gateway.calls import (
     run_call,
 )
 from threads.gateway.client import Endpoint
-from threads.models import ToolRun
+from threads.models import ToolRun, ToolTurn
 from threads.rounds import ledger
 from threads.rounds.brief import Brief, Message
+from threads.rounds.broadcast import tools_changed
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.live import LiveCell
@@ -96,6 +98,7 @@ class Answering:
                 await self._decline_tools(call, ended)
                 return ended.verdict
             self._messages.append(_asking(ended))
+            await self._place_tools(call, ended)
             self._messages += await self._run_tools(call, ended.tool_calls)
         return TOO_MANY_CALLS
 
@@ -277,6 +280,17 @@ class Answering:
         self._live.activity = activity
         hub().wake(self._live.thread_id)
 
+    async def _place_tools(self, call: int, ended: CallEnded) -> None:
+        """Record where in the text this call asked for tools, and show them there."""
+        turn = ToolTurn(
+            round_id=self._brief.place.round_id,
+            call=call,
+            text=ended.text,
+            text_length=self._live.length,
+        )
+        await in_database(turn.save)
+        self._live.place_tools(call)
+
     async def _run_tools(self, call: int, calls: tuple[ToolCall, ...]) -> list[Message]:
         """Run the calls one after another; none of them is ever run again."""
         runs = await in_database(
@@ -284,12 +298,16 @@ class Answering:
         )
         told = list[Message]()
         for run, asked in zip(runs, calls, strict=True):
+            run.started_at = timezone.now()
+            await in_database(run.save, update_fields=["started_at"])
+            await tools_changed(self._brief.place, call)
             self.progress.tool = asked.name
             self._set_activity(Activity("tool", name=asked.name))
             result = await self._run_tool(run, asked)
             await in_database(
                 ledger.end_tool_run, run.pk, state=result.state, result=result.text
             )
+            await tools_changed(self._brief.place, call)
             told.append(
                 {"role": "tool", "tool_call_id": asked.id, "content": result.text}
             )
@@ -311,6 +329,7 @@ class Answering:
         """Record calls of an answer that was cut short: they are not run (F14)."""
         runs = self._new_runs(call, ended.tool_calls, ToolRun.State.NOT_RUN)
         await in_database(ledger.begin_tool_runs, runs)
+        self._live.place_tools(call)
 
     def _new_runs(
         self, call: int, calls: tuple[ToolCall, ...], state: ToolRun.State

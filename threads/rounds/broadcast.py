@@ -43,6 +43,13 @@ async def round_ended(place: Place) -> None:
     await thread_changed(place.thread_id, place.owner_id)
 
 
+async def tools_changed(place: Place, call: int) -> None:
+    """Tell that a tool of a call is in another state, or waits for a person's word."""
+    notice = {"type": "tools.changed", "cell": place.answer_id, "call": call}
+    await _tell(thread_group(place.thread_id), notice)
+    await thread_changed(place.thread_id, place.owner_id)
+
+
 async def cells_changed(thread_id: int, owner_id: int, cells: list[int]) -> None:
     """Tell that other versions take their places in a thread."""
     await _tell(thread_group(thread_id), {"type": "cells.changed", "cells": cells})

@@ -11,6 +11,7 @@ from django.utils.translation import get_language, get_language_info
 from threads.endpoints import offered_models
 from threads.models import Cell
 from threads.rendering.remedies import Remedy, remedies
+from threads.rendering.tools import Card, ToolsOf
 from threads.sentences import sentence_for
 from threads.views.site import THEME_COOKIE, THEMES
 
@@ -57,6 +58,14 @@ def others_offered(context: Context, cell: Cell) -> bool:
     if offered is None:
         return offered_models().exclude(pk=used).exists()
     return any(model.pk != used for model in offered)
+
+
+@register.simple_tag(takes_context=True)
+def cards_of(context: Context, cell: Cell, call: int) -> list[Card]:
+    """Return the cards of the tools that a call of an answer asked for."""
+    # What shows many answers has read them for all; a single one looks for its own.
+    tools: ToolsOf = context.get("tools") or ToolsOf([cell])
+    return tools.cards(cell.pk, call)
 
 
 @register.filter

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from threads.forms import AgainForm, ChangeForm
 from threads.models import Cell, LanguageModel, Round, Thread
-from threads.rendering.details import account_of, tools_of, was_unsent
+from threads.rendering.details import account_of, was_unsent
 from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
 from threads.views.conversation import own_thread, page, put_in_place
@@ -204,7 +204,6 @@ def details(request: HttpRequest, thread_id: int, cell_id: int) -> HttpResponse:
         "cell": cell,
         "account": account_of(cell),
         "was_unsent": was_unsent(cell.round),
-        "tools": tools_of(cell),
     }
     if getattr(request, "htmx", False):
         return render(request, "threads/_details.html", context)
