@@ -151,6 +151,12 @@ class ThreadConsumer(AsyncWebsocketConsumer):
     async def tools_changed(self, notice: dict[str, Any]) -> None:
         """A tool is in another state."""
         self.lack.lacks_tools(notice["cell"], notice["call"])
+        if self.watcher is not None:
+            self.watcher.wake.set()
+
+    async def round_asks(self, notice: dict[str, Any]) -> None:
+        """An answer waits for a person to decide on its tools."""
+        self.lack.lacks_tools(notice["cell"])
         self._note_lack()
 
     async def cells_changed(self, notice: dict[str, Any]) -> None:

@@ -135,9 +135,6 @@ def test_the_live_cell_and_the_rebuilt_one_agree_and_end_alike(
     streaming = Cell(pk=1, status=Cell.Status.STREAMING)
     shown = read(view_of(streaming, stored(cell.rows), cell.slots))
     assert shown == read(cell.live.published.view())
-    goes_on = LiveCell(1, 1, touch=lambda _: None)
-    goes_on.take_up(rebuilt[-1], cell.slots)
-    assert shown == read(goes_on.published.view())
 
     stands = last_read(rebuilt)
     cell.writer.collect()

@@ -43,11 +43,17 @@ async def round_ended(place: Place) -> None:
     await thread_changed(place.thread_id, place.owner_id)
 
 
-async def tools_changed(place: Place, call: int) -> None:
-    """Tell that a tool of a call is in another state, or waits for a person's word."""
-    notice = {"type": "tools.changed", "cell": place.answer_id, "call": call}
+async def round_asks(place: Place) -> None:
+    """Tell that a round waits for its person to decide on a tool."""
+    notice = {"type": "round.asks", "cell": place.answer_id}
     await _tell(thread_group(place.thread_id), notice)
     await thread_changed(place.thread_id, place.owner_id)
+
+
+async def tools_changed(place: Place, call: int) -> None:
+    """Tell that a tool run of one call of a round is in another state."""
+    notice = {"type": "tools.changed", "cell": place.answer_id, "call": call}
+    await _tell(thread_group(place.thread_id), notice)
 
 
 async def cells_changed(thread_id: int, owner_id: int, cells: list[int]) -> None:

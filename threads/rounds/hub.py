@@ -8,16 +8,14 @@ the channel layer, and nothing is kept for a socket but where it stands.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
-from threads.core.snapshot import Generation
-from threads.rendering import CellView, Slot
+from threads.rendering import CellView
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import PerLoop, start_task
 from threads.rounds.notes import note
-from threads.rounds.published import Published, Shown
+from threads.rounds.published import UNKNOWN_TAIL, Published, Shown
 
 logger = logging.getLogger(__name__)
 
@@ -59,9 +57,7 @@ class Watcher:
         self.cells[live.cell_id] = live
         page = self.shown.get(live.cell_id)
         if page is not None:
-            self.shown[live.cell_id] = live.place(
-                page.generation, page.blocks, page.offset, page.reasoning
-            )
+            self.shown[live.cell_id] = replace(page, revision=UNKNOWN_TAIL)
 
     def forget(self, cell_id: int) -> None:
         """Stop following a cell that is over."""
@@ -82,17 +78,9 @@ class Hub:
         self._window = WINDOW_SECONDS
         self._quiet_checked_at = 0.0
 
-    def begin(
-        self,
-        cell_id: int,
-        thread_id: int,
-        stands: Generation | None = None,
-        slots: Iterable[Slot] = (),
-    ) -> LiveCell:
-        """Make a cell live: an empty one, or one that goes on from what stands."""
+    def begin(self, cell_id: int, thread_id: int) -> LiveCell:
+        """Make a cell live; its text is empty."""
         live = LiveCell(cell_id, thread_id, touch=self._touch)
-        if stands is not None:
-            live.take_up(stands, slots)
         self._cells[cell_id] = _live_cells[cell_id] = live
         for watcher in self._watchers.get(thread_id, ()):
             watcher.follow(live)

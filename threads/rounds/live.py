@@ -9,7 +9,7 @@ frame for everything it missed, so nothing ever queues.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic
 
@@ -78,16 +78,6 @@ class LiveCell:
             None if mark is None else mark.length,
             0 if mark is None else mark.reasoning_length,
         )
-
-    def take_up(self, stands: Generation, slots: Iterable[Slot]) -> None:
-        """Go on with a text that was written up to here, before anything is added."""
-        self.generation = stands.number
-        self.parts = [stands.text] if stands.text else []
-        self.length = len(stands.text)
-        self.reasoning_parts = [stands.reasoning] if stands.reasoning else []
-        self.reasoning_length = len(stands.reasoning)
-        self.slots = list(slots)
-        self.publish()
 
     def begin_attempt(self, call: int, attempt: int) -> None:
         """Note where this attempt's text and reasoning begin (requirement D10)."""

@@ -9,6 +9,7 @@ from django.template.context import Context
 from django.utils.translation import get_language, get_language_info
 
 from threads.endpoints import offered_models
+from threads.forms import DecisionForm
 from threads.models import Cell
 from threads.rendering.remedies import Remedy, remedies
 from threads.rendering.tools import Card, ToolsOf
@@ -66,6 +67,15 @@ def cards_of(context: Context, cell: Cell, call: int) -> list[Card]:
     # What shows many answers has read them for all; a single one looks for its own.
     tools: ToolsOf = context.get("tools") or ToolsOf([cell])
     return tools.cards(cell.pk, call)
+
+
+@register.simple_tag(takes_context=True)
+def refused_of(context: Context, run_id: int) -> DecisionForm | None:
+    """Return the decision on a tool run that could not be taken, if it is this one's."""
+    decision: DecisionForm | None = context.get("decision")
+    if decision is None or decision.run.pk != run_id or not decision.errors:
+        return None
+    return decision
 
 
 @register.filter

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from threads.forms import AgainForm, ChangeForm
 from threads.models import Cell, LanguageModel, Round, Thread
 from threads.rendering.details import account_of, was_unsent
+from threads.rendering.tools import unknown_tools
 from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
 from threads.views.conversation import own_thread, page, put_in_place
@@ -71,7 +72,7 @@ def ask_again(
             None, _("This model is not offered any more. Choose another one.")
         )
     except resubmit.EffectsError as error:
-        form.tools = error.tools
+        form.tools, form.unknown = error.tools, unknown_tools(answer)
     except Thread.DoesNotExist as error:
         raise Http404 from error
     else:

@@ -17,7 +17,7 @@ from django.views.decorators.http import (
 )
 
 from threads.core.snapshot import Position
-from threads.forms import MessageForm
+from threads.forms import DecisionForm, MessageForm
 from threads.models import Cell, Round, Thread
 from threads.rendering import CellView, Shared
 from threads.rounds import engine
@@ -62,19 +62,27 @@ def shown(cell: Cell, shared: Shared) -> CellView:
 
 
 def page(
-    request: HttpRequest, thread: Thread, form: forms.Form | None = None
+    request: HttpRequest,
+    thread: Thread,
+    form: forms.Form | None = None,
+    decision: DecisionForm | None = None,
 ) -> HttpResponse:
-    """Render a thread's page, with what was refused if something was."""
+    """Render a thread's page, with what was refused if something was.
+
+    `form` was sent from the composer, or is spoken of there, `decision` from a card.
+    """
     context = {
         **sidebar(request, current=thread),
         **composer(thread, submitted=request.POST),
         "thread": thread,
         "form": form,
+        "decision": decision,
         **with_views(thread.cells.shown()),
         "edited": edited_words(get_language() or "en"),
         "active_round": active_round(thread),
     }
-    return render(request, "threads/thread.html", context, status=422 if form else 200)
+    status = 422 if form or decision else 200
+    return render(request, "threads/thread.html", context, status=status)
 
 
 @login_required
