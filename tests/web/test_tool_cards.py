@@ -129,7 +129,7 @@ def test_cards_are_in_the_language_of_who_reads_them(answer: Cell) -> None:
 def test_a_thread_of_many_answers_reads_all_tools_at_once(
     alice: User, thread: Thread, steady: LanguageModel
 ) -> None:
-    client, counts = client_of(alice), []
+    client, counts, html = client_of(alice), [], ""
     for answers in (2, 8):
         for _ in range(answers):
             cell = ended(open_now(thread, steady), text=BEFORE)

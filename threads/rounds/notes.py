@@ -51,9 +51,10 @@ def asking() -> Note:
 
 def _status(live: LiveCell, activity: Activity, now: float) -> str:
     if activity.kind == "tool":
-        values = {"name": activity.name, "seconds": int(now - activity.since)}
-        if values["seconds"] < QUIET_SECONDS:
-            return _("Using the tool %(name)s…") % values
+        seconds = int(now - activity.since)
+        if seconds < QUIET_SECONDS:
+            return _("Using the tool %(name)s…") % {"name": activity.name}
+        values = {"name": activity.name, "seconds": seconds}
         return _("Using the tool %(name)s… (%(seconds)d s)") % values
     quiet = int(now - max(activity.since, live.last_output_at))
     if quiet < QUIET_SECONDS:
