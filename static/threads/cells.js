@@ -23,8 +23,12 @@ function block(html, shown) {
 // Tell whether an answer that is being written shows less than another copy of it.
 export function isBehind(element, other) {
   if (element.dataset.status !== "streaming") return false;
-  const [mine, theirs] = [element, other].map(({ dataset }) =>
-    [dataset.generation, dataset.offset, dataset.reasoningOffset].map(Number));
+  const [mine, theirs] = [element, other].map((cell) => {
+    const { generation, offset, reasoningOffset } = cell.dataset;
+    // Where a text stands still, its tools come as a block more.
+    const blocks = cell.querySelectorAll(".answer-text > .block").length;
+    return [generation, offset, blocks, reasoningOffset].map(Number);
+  });
   const place = mine.findIndex((count, index) => count !== theirs[index]);
   return place >= 0 && mine[place] < theirs[place];
 }

@@ -36,7 +36,12 @@ function sendJson(message) {
 function survey() {
   for (const element of cells.querySelectorAll('.cell-answer[data-status="streaming"]')) {
     const id = Number(element.dataset.cell);
-    if (live.get(id)?.element !== element) live.set(id, new Cell(element));
+    const before = live.get(id);
+    if (before?.element === element) continue;
+    const cell = new Cell(element);
+    live.set(id, cell);
+    // Another copy of it may say already that it is tried again.
+    if (before && cell.again && cell.again !== before.again) say(cell.note.textContent);
   }
   for (const [id, cell] of live) {
     const foot = document.getElementById(`cell-${id}-foot`);
@@ -174,9 +179,11 @@ function settled() {
   survey();
   if (before && !live.size) forgetBusy();
   if (live.size > before) {
-    const newest = [...live.values()].at(-1).element;
+    const { element: newest, again, note } = [...live.values()].at(-1);
     if (!replacing.has(newest)) scroll.pin(newest.previousElementSibling ?? newest);
     announce("streaming");
+    // It may come here as it is tried again already.
+    if (again) say(note.textContent);
   }
 }
 main.addEventListener("htmx:wsAfterMessage", settled);

@@ -192,16 +192,13 @@ def _value(text: str, limit: int) -> Value:
 
 def _brief(arguments: str) -> str:
     """Say on one line what a tool was asked: the values, without their names."""
-    value = _parsed(arguments[: 4 * LONGEST_SHOWN])
+    words, value = arguments, _parsed(arguments[: 4 * LONGEST_SHOWN])
     if isinstance(value, dict):
-        parts = value.values()
-        words = ", ".join(
-            part
-            if isinstance(part, str)
-            else json.dumps(part, ensure_ascii=False, default=str)
-            for part in parts
-        )
-    else:
-        words = arguments
+        with suppress(RecursionError):
+            words = ", ".join(map(_in_a_word, value.values()))
     line = " ".join(words[: 4 * BRIEF_LENGTH].split())
     return line if len(line) <= BRIEF_LENGTH else line[: BRIEF_LENGTH - 1] + "…"
+
+
+def _in_a_word(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
