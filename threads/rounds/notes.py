@@ -47,9 +47,18 @@ def note(live: LiveCell) -> Note:
     return Note(_status(live, activity, now))
 
 
+def asking() -> Note:
+    """Return the note of a round in which a person is to decide (F6)."""
+    return Note(_("Waiting for your decision"))
+
+
 def _status(live: LiveCell, activity: Activity, now: float) -> str:
     if activity.kind == "tool":
-        return _("Using the tool %(name)s…") % {"name": activity.name}
+        seconds = int(now - activity.since)
+        if seconds < QUIET_SECONDS:
+            return _("Using the tool %(name)s…") % {"name": activity.name}
+        values = {"name": activity.name, "seconds": seconds}
+        return _("Using the tool %(name)s… (%(seconds)d s)") % values
     quiet = int(now - max(activity.since, live.last_output_at))
     if quiet < QUIET_SECONDS:
         return ""

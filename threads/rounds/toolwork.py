@@ -76,6 +76,8 @@ class ToolWork:
         """Record calls of an answer that was cut short: they are not run (F14)."""
         runs = self._new_runs(call, ended.tool_calls, may_run=False)
         await in_database(exchanges.decline, runs)
+        self._live.place_tools(call)
+        await broadcast.tools_changed(self._brief.place, call)
 
     async def run(self) -> bool:
         """Run what may run of the last exchange; False when a person is asked.

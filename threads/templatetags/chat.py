@@ -9,8 +9,10 @@ from django.template.context import Context
 from django.utils.translation import get_language, get_language_info
 
 from threads.choices import offered_choices, value_of
+from threads.forms import DecisionForm
 from threads.models import Cell, LanguageModel
 from threads.rendering.remedies import Remedy, remedies
+from threads.rendering.tools import Card, ToolsOf
 from threads.sentences import sentence_for
 from threads.views.site import THEME_COOKIE, THEMES
 
@@ -79,6 +81,23 @@ def asked_first(cell: Cell) -> str:
     )
     first = known.first()
     return asked.model_requested if first is None else first.name
+
+
+@register.simple_tag(takes_context=True)
+def cards_of(context: Context, cell: Cell, call: int) -> list[Card]:
+    """Return the cards of the tools that a call of an answer asked for."""
+    # What shows many answers has read them for all; a single one looks for its own.
+    tools: ToolsOf = context.get("tools") or ToolsOf([cell])
+    return tools.cards(cell.pk, call)
+
+
+@register.simple_tag(takes_context=True)
+def refused_of(context: Context, run_id: int) -> DecisionForm | None:
+    """Return the decision on a tool run that could not be taken, if it is this one's."""
+    decision: DecisionForm | None = context.get("decision")
+    if decision is None or decision.run.pk != run_id or not decision.errors:
+        return None
+    return decision
 
 
 @register.filter

@@ -20,7 +20,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from threads.choices import Choice, value_of
 from threads.forms import AgainForm, ChangeForm
 from threads.models import Cell, Round, Thread
-from threads.rendering.details import account_of, tools_of, was_unsent
+from threads.rendering.details import account_of, was_unsent
+from threads.rendering.tools import unknown_tools
 from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
 from threads.views.conversation import own_thread, page, put_in_place
@@ -73,7 +74,7 @@ def ask_again(
             None, _("This model is not offered any more. Choose another one.")
         )
     except resubmit.EffectsError as error:
-        form.tools = error.tools
+        form.tools, form.unknown = error.tools, unknown_tools(answer)
     except Thread.DoesNotExist as error:
         raise Http404 from error
     else:
@@ -205,7 +206,6 @@ def details(request: HttpRequest, thread_id: int, cell_id: int) -> HttpResponse:
         "cell": cell,
         "account": account_of(cell),
         "was_unsent": was_unsent(cell.round),
-        "tools": tools_of(cell),
     }
     if getattr(request, "htmx", False):
         return render(request, "threads/_details.html", context)
