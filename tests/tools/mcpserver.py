@@ -1,6 +1,6 @@
 """A tool server of the protocol's own SDK, which misbehaves where it is asked to.
 
-Run as `mcpserver.py stdio`, or as `mcpserver.py http`, which prints its port.
+Run as `mcpserver.py stdio`, or as `mcpserver.py http PORT`, which prints its port.
 """
 
 import asyncio
@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 
 import uvicorn
 from mcp.server import MCPServer
@@ -62,10 +61,17 @@ async def waits() -> str:
 @server.tool()
 def dies() -> str:
     """Ends the process in the middle of the call, leaving a child of its own."""
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    sys.stderr.write("Out of memory, api_key=s3cret-4711\n")
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    sys.stderr.write(f"Out of memory in {child.pid} s3cret-4711\n")
     sys.stderr.flush()
     os._exit(3)
+
+
+@server.tool(annotations=READ_ONLY)
+def token(ctx: Context) -> str:
+    """Tells the header that the request came with."""
+    request = ctx.request_context.request
+    return f"<{request.headers.get('authorization') if request else ''}>"
 
 
 @server.tool(annotations=READ_ONLY)
@@ -82,14 +88,6 @@ def draws() -> CallToolResult:
     return CallToolResult(content=[image], structured_content={"price": 12})
 
 
-@server.tool()
-async def learns(ctx: Context) -> str:
-    """Has one more tool from now on."""
-    server.add_tool(lambda: "new", name="learned", description="A new tool.")
-    await ctx.session.send_tool_list_changed()
-    return "learned"
-
-
 def main() -> None:
     if sys.argv[1] == "stdio":
         server.run("stdio")
@@ -102,5 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    time.sleep(0)
     main()

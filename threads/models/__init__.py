@@ -3,6 +3,7 @@
 from threads.models.catalogue import Agent, Gateway, LanguageModel, Sentence
 from threads.models.conversation import Cell, JournalEntry, Round, Thread
 from threads.models.ledger import CallAttempt, KeyHealth, ToolRun, ToolTurn
+from threads.models.servers import ToolServer
 from threads.models.tools import ToolRule
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "Thread",
     "ToolRule",
     "ToolRun",
+    "ToolServer",
     "ToolTurn",
 ]

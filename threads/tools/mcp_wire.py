@@ -154,7 +154,9 @@ class Connection:
                 f"{self} refused (HTTP {status}): {words}", is_broken=status == 404
             )
         if code == PARSE_ERROR or status == 202 or not sending.is_spoken:
-            return ServerError(f"{self} sent an answer that is no result.", was_sent=True)
+            return ServerError(
+                f"{self} sent an answer that is no result.", was_sent=True
+            )
         return ServerError(f"{self} refused: {words}", is_broken=False)
 
     def _ended(self) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import validator_for
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from threads.core.answer import clean
 from threads.core.events import ToolCall
@@ -50,10 +52,11 @@ def problem_with(asked: ToolCall, toolset: Toolset) -> str:
 
 def unfit_arguments(arguments: Any, schema: Mapping[str, Any]) -> str:
     """Say where arguments do not fit their JSON schema; empty when they do."""
-    validator = validator_for(schema)(schema)
+    # An empty registry: nothing that a schema refers to is ever fetched.
+    validator = validator_for(schema)(schema, registry=Registry())
     try:
         errors = sorted(validator.iter_errors(arguments), key=lambda e: list(e.path))
-    except (SchemaError, RecursionError, ValueError) as error:
+    except (SchemaError, Unresolvable, RecursionError, ValueError) as error:
         return f"its schema cannot be used ({type(error).__name__})"
     if not errors:
         return ""

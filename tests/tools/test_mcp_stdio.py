@@ -1,0 +1,159 @@
+"""Tool servers on this machine: what they answer, how they fail, what they leave."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from tests.rounds.helpers import until, until_stored
+from tests.tools.conftest import alive_in_group, checked, run, stdio_row
+from threads.models import ToolServer
+from threads.rounds import engine
+from threads.tools import mcp_client, mcp_keeper, mcp_wire, running
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("sessions"),
+]
+
+Health = ToolServer.Health
+
+
+async def test_a_server_is_listed_called_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-for-servers")
+
+    server = await sync_to_async(lambda: checked(stdio_row()))()
+
+    assert server.health == Health.WORKS, server.problem
+    effects = {tool["name"]: not tool["is_read_only"] for tool in server.tools}
+    assert effects["echo"] is False
+    assert effects["hangs"] is True
+    echoed = await run("demo__echo", word="soup")
+    assert (echoed.state, echoed.text) == ("ok", "You said soup")
+    pid, *variables = (await run("demo__pid")).text.split()
+    assert "A_TOKEN" in variables
+    assert "OPENAI_API_KEY" not in variables
+    failed = await run("demo__shouts_loudly-c45c4cd6")
+    assert (failed.state, failed.text) == ("error", "The tool failed: No soup today")
+    refused = await run("demo__refuses")
+    assert (refused.state, "I do not like it" in refused.text) == ("error", True)
+    long = await run("demo__rambles")
+    assert (long.state, len(long.text)) == ("ok", running.RESULT_LENGTH)
+    assert long.text.endswith("[Shortened: the result had 3400000 characters.]")
+    drawn = await run("demo__draws")
+    assert drawn.text == '{"price": 12}\n[Not shown here: image, image/png.]'
+    group = os.getpgid(int(pid))
+    assert len(alive_in_group(group)) == 2
+    await engine.shutdown()
+    assert alive_in_group(group) == []
+
+
+async def test_a_call_that_hangs_is_given_up_alone_and_the_next_one_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = await sync_to_async(lambda: checked(stdio_row()))()
+    first = (await run("demo__pid")).text.split()[0]
+    cancelled = asyncio.ensure_future(run("demo__hangs"))
+    beside = await asyncio.gather(*(run("demo__echo", word=str(n)) for n in range(3)))
+    cancelled.cancel()
+    await asyncio.wait({cancelled})
+
+    assert [result.text for result in beside] == [f"You said {n}" for n in range(3)]
+    assert (await run("demo__pid")).text.split()[0] == first
+    monkeypatch.setattr(mcp_client, "CALL_SECONDS", 0.2)
+    hung, waited = await asyncio.gather(run("demo__hangs"), run("demo__waits"))
+    assert (hung.state, waited.state) == ("unknown", "error")
+    assert "The tool server 'demo' did not answer within" in hung.text
+    assert hung.text.endswith(running.MAYBE)
+    monkeypatch.setattr(mcp_client, "CALL_SECONDS", 120.0)
+    assert (await run("demo__pid")).text.split()[0] != first
+    await until(lambda: not alive_in_group(int(first)))
+    await until_stored(lambda: _health(server) == Health.WORKS)
+
+
+async def test_a_server_that_dies_in_a_call_is_named_and_started_again() -> None:
+    server = await sync_to_async(lambda: checked(stdio_row()))()
+    group = os.getpgid(int((await run("demo__pid")).text.split()[0]))
+
+    died = await run("demo__dies")
+
+    assert died.state == "unknown"
+    told = re.match(
+        r"The tool server 'demo' ended. Its last words: Out of memory in (\d+) \[key\]",
+        died.text,
+    )
+    assert told is not None, died.text
+    await until(lambda: not alive_in_group(group))
+    await until_stored(lambda: _health(server) == Health.PROBLEM)
+    assert (await run("demo__echo", word="again")).text == "You said again"
+    await until_stored(lambda: _health(server) == Health.WORKS)
+
+
+async def test_a_session_that_nobody_uses_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await sync_to_async(lambda: checked(stdio_row()))()
+    monkeypatch.setattr(mcp_client, "IDLE_SECONDS", 0.5)
+
+    group = os.getpgid(int((await run("demo__pid")).text.split()[0]))
+
+    await until(lambda: not alive_in_group(group))
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (["/no/such/program"], "ended. Its last words: /no/such/program: No such file"),
+        ([sys.executable, "-c", "raise SystemExit('no config')"], "words: no config"),
+        (
+            [sys.executable, "-uc", "print('hello'); import time; time.sleep(600)"],
+            "did not answer within 2 seconds; what it sends is not the protocol.",
+        ),
+    ],
+)
+def test_what_is_no_tool_server_is_named(
+    monkeypatch: pytest.MonkeyPatch, command: list[str], problem: str
+) -> None:
+    monkeypatch.setattr(mcp_wire, "CONNECT_SECONDS", 2.0)
+
+    server = checked(stdio_row(command=command[0], arguments=command[1:]))
+
+    assert server.health == Health.PROBLEM
+    assert problem in server.problem
+
+
+def test_no_server_survives_the_site_be_it_killed() -> None:
+    site = subprocess.Popen(
+        [
+            *(sys.executable, "-c"),
+            "import os, subprocess, sys\n"
+            "keeper = [sys.executable, '-I', '-S', sys.argv[1], str(os.getpid())]\n"
+            "server = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+            "print(subprocess.Popen(keeper + server, start_new_session=True).pid,"
+            " flush=True)\n"
+            "sys.stdin.read()",
+            mcp_keeper.__file__,
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert site.stdout is not None
+    group = int(site.stdout.readline())
+    asyncio.run(until(lambda: len(alive_in_group(group)) == 2))
+
+    site.kill()
+    site.communicate()
+
+    asyncio.run(until(lambda: not alive_in_group(group)))
+
+
+def _health(server: ToolServer) -> ToolServer.Health:
+    server.refresh_from_db()
+    return server.health
