@@ -72,7 +72,9 @@ class HttpServer:
 
     def start(self, *more: str) -> None:
         """Start it, and wait until its port is open."""
-        self.process = subprocess.Popen(
+        if self.port:
+            self.stop()
+        self.process = subprocess.Popen(  # noqa: S603 - our own script
             [sys.executable, SCRIPT, "http", str(self.port), *more],
             stdout=subprocess.PIPE,
             cwd=ROOT,

@@ -60,10 +60,11 @@ async def waits() -> str:
 
 @server.tool()
 def dies() -> str:
-    """Ends the process in the middle of the call, leaving a child of its own."""
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    sys.stderr.write(f"Out of memory in {child.pid} s3cret-4711\n")
-    sys.stderr.flush()
+    """Ends the process in the middle of the call; on stdio it leaves a child behind."""
+    if sys.argv[1] == "stdio":
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        sys.stderr.write(f"Out of memory in {child.pid} s3cret-4711\n")
+        sys.stderr.flush()
     os._exit(3)
 
 

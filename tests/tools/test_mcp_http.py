@@ -1,7 +1,7 @@
 """Tool servers at an address: what they answer and how they fail."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest

@@ -15,7 +15,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from threads.perloop import PerLoop, start_task
-from threads.tools.mcp_values import Listing, Outcome, ServerAddress, ServerError
+from threads.tools.mcp_values import (
+    Listing,
+    Outcome,
+    ServerAddress,
+    ServerError,
+    cause_of,
+)
 
 if TYPE_CHECKING:
     from threads.tools.mcp_wire import Connection
@@ -136,23 +142,25 @@ class Session:
                 await self._list(connection)
                 self._opened.set_result(connection)
                 await self._stay(connection)
-        except ServerError as error:
-            self._fail(error)
         except Exception as error:  # noqa: BLE001 - whatever the SDK lets through
-            logger.warning(
-                "TOOL_SERVER_BROKE server=%s at=%s error=%s",
-                *(self.address.slug, self.address.place, type(error).__name__),
-            )
-            self._fail(ServerError(f"The tool server {self.address.slug!r} broke."))
+            self._fail(cause_of(error))
         finally:
             self._is_retired = True
             if not self._opened.done():
                 self._opened.set_result(ServerError("The site is shutting down."))
 
-    def _fail(self, error: ServerError) -> None:
-        self._report(str(error))
+    def _fail(self, cause: BaseException) -> None:
+        if not isinstance(cause, ServerError):
+            name = type(cause).__name__
+            cause = ServerError(
+                f"The tool server {self.address.slug!r} broke ({name})."
+            )
+        logger.warning(
+            "TOOL_SERVER_FAILED server=%s at=%s", self.address.slug, self.address.place
+        )
+        self._report(str(cause))
         if not self._opened.done():
-            self._opened.set_result(error)
+            self._opened.set_result(cause)
 
     async def _list(self, connection: "Connection") -> None:
         self.listing = await connection.list_tools()

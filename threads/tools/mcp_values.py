@@ -68,6 +68,14 @@ class ServerError(Exception):
         self.is_broken = is_broken
 
 
+def cause_of(error: BaseException) -> BaseException:
+    """Return what really happened: the SDK's task groups wrap whatever passes them."""
+    while isinstance(error, BaseExceptionGroup):
+        inner: tuple[BaseException, ...] = error.exceptions
+        error = next((one for one in inner if isinstance(one, ServerError)), inner[0])
+    return error
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a tool of a server answered."""

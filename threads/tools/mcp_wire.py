@@ -35,6 +35,7 @@ from threads.tools.mcp_values import (
     ServerAddress,
     ServerError,
     bounded,
+    cause_of,
     unsafe,
 )
 
@@ -251,11 +252,8 @@ async def connected(
                 await stack.enter_async_context(connection.client)
         except TimeoutError:
             raise ServerError(connection.silent("answer", CONNECT_SECONDS)) from None
-        except MCPError as error:
-            raise connection.failure(error, sending) from error
-        except (OSError, ValueError, RuntimeError) as error:
-            words = address.fit(str(error))
-            raise ServerError(f"{connection} cannot be used: {words}") from error
+        except Exception as error:
+            raise _unopened(connection, cause_of(error), sending) from error
         yield connection
 
 
@@ -284,6 +282,21 @@ async def _http(connection: Connection) -> AsyncIterator[Any]:
         ) as (reads, writes),
     ):
         yield Watched(reads, connection.end), writes
+
+
+def _unopened(
+    connection: Connection, cause: BaseException, sending: Sending
+) -> ServerError:
+    match cause:
+        case ServerError():
+            return cause
+        case MCPError():
+            return connection.failure(cause, sending)
+        case OSError() | ValueError() | RuntimeError():
+            words = connection.address.fit(str(cause))
+            return ServerError(f"{connection} cannot be used: {words}")
+        case _:
+            return ServerError(f"{connection} broke ({type(cause).__name__}).")
 
 
 def _listed(tool: Tool) -> dict[str, Any]:
