@@ -3,13 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from tests.conftest import ROOT
 from threads.core.events import ToolCall
@@ -26,8 +27,16 @@ CONTEXT = ToolContext(
     round_id=1, thread_id=1, owner_id=1, locale="en", idempotency_key="round-1-call-1-0"
 )
 
-Row = Callable[..., ToolServer]
-Run = Callable[..., Any]
+WORD = {"type": "object", "properties": {"word": {"type": "string"}}}
+KNOWN = [
+    {"name": name, "description": "", "schema": schema, "is_read_only": is_read_only}
+    for name, schema, is_read_only in (
+        *(("echo", WORD, True), ("pid", {"type": "object"}, True)),
+        *(("hangs", {"type": "object"}, False), ("waits", {"type": "object"}, True)),
+        ("dies", {"type": "object"}, False),
+    )
+]
+"""A few tools of the test server, as they were listed at some earlier time."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +63,13 @@ def stdio_row(slug: str = "demo", **more: Any) -> ToolServer:
     command = {"command": sys.executable, "arguments": [SCRIPT, "stdio"]}
     values = command | {"name": slug, "secret_variable": "A_TOKEN", "policy": "allow"}
     return ToolServer.objects.create(slug=slug, **values | more)
+
+
+def known_row(slug: str = "demo", **more: Any) -> ToolServer:
+    """A server on this machine which was listed earlier."""
+    now = timezone.now()
+    known = {"tools": KNOWN, "last_ok_at": now, "last_checked_at": now}
+    return stdio_row(slug, **known | more)
 
 
 def checked(server: ToolServer) -> ToolServer:

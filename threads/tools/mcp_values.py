@@ -131,7 +131,7 @@ def is_usable(schema: Mapping[str, Any]) -> bool:
         written = repr(schema)
         if len(written) > SCHEMA_LENGTH or depth_of(schema) > SCHEMA_DEPTH:
             return False
-        validator_for(schema).check_schema(schema)
+        validator_for(schema).check_schema(dict(schema))
     except (SchemaError, RecursionError, ValueError, TypeError, AttributeError):
         return False
     references = re.findall(r"'\$(?:dynamic)?[rR]ef': ['\"](.)", written)
