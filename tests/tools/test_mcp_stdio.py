@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -15,7 +16,9 @@ from tests.tools.conftest import alive_in_group, checked, known_row, run, stdio_
 from threads.models import ToolServer
 from threads.rounds import engine
 from threads.tools import mcp_client, mcp_keeper, mcp_wire, running
+from threads.tools.mcp_client import CALL_SECONDS, OPEN_SECONDS
 from threads.tools.mcp_tools import wire_name
+from threads.tools.running import RUN_SECONDS
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -99,6 +102,50 @@ async def test_a_server_that_dies_is_named_started_again_and_closed_when_idle(
     group = os.getpgid(int((await run("demo__pid")).text.split()[0]))
     await until_stored(lambda: _health(server) == Health.WORKS)
     await until(lambda: not alive_in_group(group))
+
+
+async def test_a_server_of_the_older_protocol_is_spoken_to_and_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mcp_client, "RELIST_SECONDS", 0.0)
+    old = str(Path(__file__).with_name("oldserver.py"))
+    server = await sync_to_async(lambda: checked(stdio_row(arguments=["-S", old])))()
+    assert [tool["name"] for tool in server.tools] == ["learn", "refuse", "garble"]
+
+    refused = await run("demo__refuse")
+    garbled = await run("demo__garble")
+    learned = await run("demo__learn")
+
+    assert refused.text == "The tool failed: The tool server 'demo' refused: Not today"
+    assert (garbled.state, learned.state) == ("unknown", "ok")
+    assert garbled.text.startswith("The tool server 'demo' sent an answer that is no")
+    await until_stored(
+        lambda: "new" in [tool["name"] for tool in ToolServer.objects.get().tools]
+    )
+
+
+async def test_a_site_that_ends_while_a_server_starts_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    note = tmp_path / "pid"
+    script = f"echo $$ > {note}.new; mv {note}.new {note}; exec sleep 600"
+    await sync_to_async(known_row)(command="/bin/sh", arguments=["-c", script])
+    begun = asyncio.ensure_future(run("demo__dies"))
+    await until(note.exists)
+    group = os.getpgid(int(note.read_text()))
+
+    await engine.shutdown()
+
+    assert alive_in_group(group) == []
+    result = await begun
+    assert (result.state, result.text) == (
+        "error",
+        "The tool failed: The site is shutting down.",
+    )
+
+
+def test_a_call_ends_before_the_runner_gives_up() -> None:
+    assert OPEN_SECONDS < CALL_SECONDS < RUN_SECONDS
 
 
 @pytest.mark.parametrize(

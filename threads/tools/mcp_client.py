@@ -29,12 +29,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CALL_SECONDS = 58.0
-"""Just inside the tool runner's own limit, so that what is known can be said."""
+"""For a call with all that comes before it: just inside the tool runner's own limit,
+so that what is known can be said."""
 
 OPEN_SECONDS = 25.0
 """Connecting, listing, and ending a process that does not answer."""
 
 IDLE_SECONDS = 300.0
+STALE_SECONDS = 300.0
+"""After how long the tools of a session in use are listed again."""
+
+RELIST_SECONDS = 10.0
+"""How often a server that says its tools have changed is believed."""
+
 CLOSE_SECONDS = 8.0
 
 Report = Callable[[Listing | str], None]
@@ -49,6 +56,7 @@ class Session:
         self.listing = Listing([])
         self._report = report
         self._users = 0
+        self._listed_at = 0.0
         self._calls = set[asyncio.Task[Outcome]]()
         self._woken = asyncio.Event()
         self._is_retired = self._is_shut = False
@@ -97,15 +105,18 @@ class Session:
             raise ServerError(str(opened)) from opened
         return opened
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
-        """Call a tool of this server.
+    async def call(
+        self, name: str, arguments: dict[str, Any], deadline: float
+    ) -> Outcome:
+        """Call a tool of this server; `deadline` is a time of the loop.
 
         Raises:
             ServerError: no result came.
         """
         self._users += 1
         try:
-            return await self._call(await self.opened(), name, arguments)
+            connection = await self.opened()
+            return await self._call(connection, name, arguments, deadline)
         except ServerError as error:
             if error.is_broken:
                 self.retire()
@@ -119,13 +130,18 @@ class Session:
             self._woken.set()
 
     async def _call(
-        self, connection: "Connection", name: str, arguments: dict[str, Any]
+        self,
+        connection: "Connection",
+        name: str,
+        arguments: dict[str, Any],
+        deadline: float,
     ) -> Outcome:
+        seconds = max(0.0, deadline - asyncio.get_running_loop().time())
         call = start_task(connection.call_tool(name, arguments), name=f"call-{name}")
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         try:
-            await asyncio.wait({call}, timeout=CALL_SECONDS)
+            await asyncio.wait({call}, timeout=seconds)
             if call.done():
                 return call.result()
         finally:
@@ -163,23 +179,36 @@ class Session:
             self._opened.set_result(cause)
 
     async def _list(self, connection: "Connection") -> None:
+        self._listed_at = asyncio.get_running_loop().time()
         self.listing = await connection.list_tools()
         self._report(self.listing)
 
+    async def _list_again(self, connection: "Connection") -> None:
+        try:
+            await self._list(connection)
+        except ServerError as error:
+            # Calls that are under way are not cut for it.
+            self._report(str(error))
+            self.retire()
+
     async def _stay(self, connection: "Connection") -> None:
-        """Wait until the session is of no more use; list again when told to."""
+        """Wait until the session is of no more use; list again when it is time."""
+        clock = asyncio.get_running_loop().time
         while True:
             self._woken.clear()
             is_left = self._is_retired and not self._users
             if connection.has_ended or self._is_shut or is_left:
                 return
-            if connection.has_new_tools:
-                await self._list(connection)
+            age = clock() - self._listed_at
+            is_told = connection.has_new_tools
+            if age > STALE_SECONDS or (is_told and age > RELIST_SECONDS):
+                await self._list_again(connection)
                 continue
+            pause = RELIST_SECONDS if is_told else IDLE_SECONDS
             try:
-                await asyncio.wait_for(self._woken.wait(), IDLE_SECONDS)
+                await asyncio.wait_for(self._woken.wait(), pause)
             except TimeoutError:
-                if not self._users:
+                if not self._users and not is_told:
                     return
 
 
@@ -219,15 +248,16 @@ async def call_tool(
     Raises:
         ServerError: no result came; it says whether the call may have had effects.
     """
+    deadline = asyncio.get_running_loop().time() + CALL_SECONDS
     session, is_new = _sessions.get().get(address, report)
     try:
-        return await session.call(name, arguments)
+        return await session.call(name, arguments, deadline)
     except ServerError as error:
         if is_new or error.was_sent or not error.is_broken:
             raise
     # The server had forgotten the session, or was started anew, since the last call.
     session, _ = _sessions.get().get(address, report)
-    return await session.call(name, arguments)
+    return await session.call(name, arguments, deadline)
 
 
 async def listing_of(address: ServerAddress) -> Listing:

@@ -20,6 +20,7 @@ DESCRIPTION_LENGTH = 1_000
 SCHEMA_LENGTH = 16_000
 """Characters of a tool's schema; every request carries those of all tools."""
 SCHEMA_DEPTH = 40
+SHORTEST_SECRET = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,21 @@ class ServerAddress:
             return STDIO
         return Endpoint(base_url=self.url, api_key="").host
 
+    @property
+    def secrets(self) -> list[str]:
+        """What is never shown; a value of a few characters may be any word."""
+        values = {self.token, *(value for _, value in self.environment)}
+        return sorted(value for value in values if len(value) >= SHORTEST_SECRET)
+
     def fit(self, words: str) -> str:
         """Make a server's words fit to be shown and kept: redacted, one bounded line."""
-        return redacted(words, [self.token] if self.token else [])
+        return redacted(words, self.secrets)
 
     def without_secrets(self, text: str) -> str:
-        """Take the secret out of a result: the model and the page have no use for it."""
-        return text.replace(self.token, "[key]") if self.token else text
+        """Take secrets out of a result: the model and the page have no use for them."""
+        for secret in self.secrets:
+            text = text.replace(secret, "[key]")
+        return text
 
 
 class ServerError(Exception):

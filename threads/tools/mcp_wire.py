@@ -8,10 +8,8 @@ the first server is used. It turns everything that the SDK raises into a
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-import anyio
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -28,6 +26,7 @@ from pydantic import ValidationError
 from threads.tools.mcp_http import MOST_BYTES, Sending, current_sending, http_client
 from threads.tools.mcp_results import text_of
 from threads.tools.mcp_stdio import LastWords, parameters
+from threads.tools.mcp_streams import Watched
 from threads.tools.mcp_values import (
     STDIO,
     Listing,
@@ -42,6 +41,9 @@ from threads.tools.mcp_values import (
 CONNECT_SECONDS = 10.0
 LIST_SECONDS = 10.0
 MOST_PAGES = 20
+
+CUT = ("Connection closed", "SSE stream ")
+"""How the SDK's own words for a call begin that is never answered."""
 
 
 class Connection:
@@ -133,13 +135,17 @@ class Connection:
     def failure(self, error: MCPError, sending: Sending) -> ServerError:
         """Say what an error of the SDK's means: refused, cut, or never sent."""
         words = self.address.fit(error.message)
+        # Servers use the SDK's code for a closed connection for errors of their own.
+        is_cut = error.code == CONNECTION_CLOSED and (
+            self.has_ended or error.message.startswith(CUT)
+        )
         if self.address.transport == STDIO:
-            if error.code == CONNECTION_CLOSED:
+            if is_cut:
                 return ServerError(self._ended(), was_sent=True)
             return ServerError(f"{self} refused: {words}", is_broken=False)
         if sending.problem and not sending.has_left:
             return ServerError(f"{self} cannot be reached ({sending.problem}).")
-        if sending.problem or error.code == CONNECTION_CLOSED:
+        if sending.problem or is_cut:
             return ServerError(f"The connection to {self.inner} broke.", was_sent=True)
         return self._answered(error.code, words, sending)
 
@@ -177,51 +183,6 @@ class Connection:
 
     def __str__(self) -> str:
         return f"The tool server {self.address.slug!r}"
-
-
-class Watched:
-    """A read stream that tells when it ends: the SDK keeps that to itself."""
-
-    def __init__(self, inner: Any, ended: Callable[[], None]) -> None:
-        self._inner = inner
-        self._ended = ended
-
-    @property
-    def last_context(self) -> Any:
-        """The context in which the latest message was sent, for the SDK."""
-        return getattr(self._inner, "last_context", None)
-
-    async def receive(self) -> Any:
-        """Take one message."""
-        try:
-            return await self._inner.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError):
-            self._ended()
-            raise
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 @asynccontextmanager
