@@ -22,6 +22,7 @@ from threads.tools.running import ToolResult
 from threads.tools.toolset import toolset_for
 
 SCRIPT = str(Path(__file__).with_name("mcpserver.py"))
+OLD_SCRIPT = str(Path(__file__).with_name("oldserver.py"))
 TOKEN = "s3cret-4711"
 CONTEXT = ToolContext(
     round_id=1, thread_id=1, owner_id=1, locale="en", idempotency_key="round-1-call-1-0"
@@ -33,7 +34,8 @@ KNOWN = [
     for name, schema, is_read_only in (
         *(("echo", WORD, True), ("pid", {"type": "object"}, True)),
         *(("hangs", {"type": "object"}, False), ("waits", {"type": "object"}, True)),
-        ("dies", {"type": "object"}, False),
+        *((name, {"type": "object"}, False) for name in ("dies", "shouts.loudly")),
+        *((name, {"type": "object"}, True) for name in ("rambles", "draws")),
     )
 ]
 """A few tools of the test server, as they were listed at some earlier time."""

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 
-import uvicorn
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -93,6 +92,8 @@ def main() -> None:
     if sys.argv[1] == "stdio":
         server.run("stdio")
         return
+    import uvicorn
+
     listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
     print(listener.getsockname()[1], flush=True)  # noqa: T201
     app = server.streamable_http_app(json_response="json" in sys.argv)

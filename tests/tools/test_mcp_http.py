@@ -26,7 +26,8 @@ async def test_a_server_at_an_address_is_listed_called_and_dies(
     assert server.health == ToolServer.Health.WORKS, server.problem
     assert (await run("web__echo", word="soup")).text == "You said soup"
     assert (await run("web__token")).text == "<Bearer [key]>"
-    assert (await run("web__refuses")).state == "error"
+    refused = await run("web__refuses")
+    assert (refused.state, "I do not like it" in refused.text) == ("error", True)
     long = await run("web__rambles")
     assert long.text.endswith("[Shortened: the result had 3400000 characters.]")
     monkeypatch.setattr(mcp_client, "CALL_SECONDS", 0.2)

@@ -14,7 +14,15 @@ from tests.fakegateway import FakeGateway
 from tests.polling import eventually
 from tests.rounds.helpers import answered, ask, cell_of, until_stored
 from tests.rounds.test_tools import asking, saying
-from tests.tools.conftest import KNOWN, WORD, http_row, known_row, run, stdio_row
+from tests.tools.conftest import (
+    KNOWN,
+    OLD_SCRIPT,
+    WORD,
+    http_row,
+    known_row,
+    run,
+    stdio_row,
+)
 from threads.core.events import ToolCall
 from threads.models import Agent, Thread, ToolRule, ToolRun, ToolServer
 from threads.rounds import engine
@@ -74,7 +82,11 @@ def test_a_rule_holds_before_the_policy_of_a_server() -> None:
     everyone, its_own = toolset_for(None), toolset_for(agent)
 
     ours = set(registered())
-    names = {f"{slug}__{tool['name']}" for slug in ("asks", "allows") for tool in KNOWN}
+    names = {
+        wire_name(slug, str(tool["name"]))
+        for slug in ("asks", "allows")
+        for tool in KNOWN
+    }
     assert set(everyone.names) - ours == names | {"denies__echo"}
     assert set(everyone.names) - set(its_own.names) == {"allows__dies"}
     assert everyone.must_ask("asks__echo")
@@ -196,7 +208,7 @@ class TestDesk:
         server = eventually(ToolServer.objects.exclude(last_checked_at=None).first)
         assert server is not None
         assert "No such file" in server.problem
-        working = stdio_row()
+        working = stdio_row(arguments=["-S", OLD_SCRIPT])
         told = admin_client.post(
             self.URL,
             {"action": "check_now", "_selected_action": [server.pk, working.pk]},
@@ -205,7 +217,7 @@ class TestDesk:
         assert "1 of 2 servers work." in told
         assert "No such file" in told
         page = admin_client.get(f"{self.URL}{working.pk}/change/").content.decode()
-        assert "demo__echo" in page
+        assert "demo__refuse" in page
 
     @pytest.mark.parametrize(
         ("change", "field"),
