@@ -28,6 +28,8 @@ async def test_a_server_at_an_address_is_listed_called_and_dies(
     assert (await run("web__token")).text == "<Bearer [key]>"
     refused = await run("web__refuses")
     assert (refused.state, "I do not like it" in refused.text) == ("error", True)
+    odd = [await run("web__echo", word="\ud800"), await run("web__pid", x=float("nan"))]
+    assert [result.state for result in odd] == ["ok", "error"]
     long = await run("web__rambles")
     assert long.text.endswith("[Shortened: the result had 3400000 characters.]")
     monkeypatch.setattr(mcp_client, "CALL_SECONDS", 0.2)

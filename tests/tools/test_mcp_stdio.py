@@ -49,6 +49,11 @@ async def test_a_server_is_listed_called_and_leaves_nothing_behind(
     assert "OPENAI_API_KEY" not in variables
     failed = await run(wire_name("demo", "shouts.loudly"))
     assert (failed.state, failed.text) == ("error", "The tool failed: No soup today")
+    odd = [
+        await run("demo__echo", word="\ud800"),
+        await run("demo__pid", x=float("nan")),
+    ]
+    assert [result.state for result in odd] == ["ok", "error"]
     long = await run("demo__rambles")
     assert (long.state, len(long.text)) == ("ok", running.RESULT_LENGTH)
     assert long.text.endswith("[Shortened: the result had 3400000 characters.]")

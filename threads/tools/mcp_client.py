@@ -142,7 +142,7 @@ class Session:
         call.add_done_callback(self._calls.discard)
         try:
             await asyncio.wait({call}, timeout=seconds)
-            if call.done():
+            if call.done() and not call.cancelled():
                 return call.result()
         finally:
             # Cancelled, or out of time: the SDK tells the server that nobody waits.

@@ -6,6 +6,7 @@ the first server is used. It turns everything that the SDK raises into a
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -35,6 +36,7 @@ from threads.tools.mcp_values import (
     ServerError,
     bounded,
     cause_of,
+    cleaned,
     unsafe,
 )
 
@@ -110,10 +112,11 @@ class Connection:
         """
         if self.has_ended:
             raise ServerError(f"{self} has ended.")
+        sent = self._sendable(arguments)
         sending = Sending()
         current_sending.set(sending)
         try:
-            result = await self.client.call_tool(name, arguments)
+            result = await self.client.call_tool(name, sent)
         except MCPError as error:
             raise self.failure(error, sending) from error
         except ValidationError as error:
@@ -128,9 +131,26 @@ class Connection:
                 was_sent=True,
                 is_broken=False,
             ) from error
+        except Exception as error:  # whatever else the SDK lets through
+            name = type(error).__name__
+            raise ServerError(f"{self} broke ({name}).", was_sent=True) from error
         told = result.model_dump(by_alias=True, mode="json")
         text = text_of(told["content"], told.get("structuredContent"))
         return Outcome(self.address.without_secrets(text), result.is_error)
+
+    def _sendable(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments as JSON can hold them.
+
+        What cannot be written would end the session, for everybody, below the SDK.
+        """
+        try:
+            sent: dict[str, Any] = cleaned(arguments)
+            json.dumps(sent, allow_nan=False)
+        except (ValueError, RecursionError):
+            raise ServerError(
+                "The arguments cannot be sent as JSON.", is_broken=False
+            ) from None
+        return sent
 
     def failure(self, error: MCPError, sending: Sending) -> ServerError:
         """Say what an error of the SDK's means: refused, cut, or never sent."""
