@@ -34,6 +34,8 @@ MARKERS = {
     "TERMINAL_WRITE_LOST",
     "TOOL_FAILED",
     "TOOL_OUTCOME_UNKNOWN",
+    "TOOL_SERVER_FAILED",
+    "TOOL_SERVER_NOT_RECORDED",
     "[OpenAIWire] close failed",
     "[ProviderRetry] FALLBACK",
     "[ProviderRetry] REGENERATE",

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from modeltranslation.admin import TranslationAdmin
 
+from threads.admin_servers import ToolServerAdmin as ToolServerAdmin
 from threads.endpoints import models_of
 from threads.models import (
     Agent,

@@ -4,6 +4,7 @@ from threads.models.catalogue import Agent, Gateway, LanguageModel, Sentence
 from threads.models.conversation import Cell, JournalEntry, Round, Thread
 from threads.models.ledger import CallAttempt, KeyHealth, ToolRun, ToolTurn
 from threads.models.routes import Route, RouteStep
+from threads.models.servers import ToolServer
 from threads.models.tools import ToolRule
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "Thread",
     "ToolRule",
     "ToolRun",
+    "ToolServer",
     "ToolTurn",
 ]

@@ -1,11 +1,12 @@
 """The tools that one round may use, and on what terms."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import F
 
 from threads.models import Agent, ToolRule
+from threads.tools.mcp_tools import tools_of_servers
 from threads.tools.registry import Tool, registered
 
 Policy = ToolRule.Policy
@@ -54,19 +55,27 @@ class Toolset:
 def toolset_for(agent: Agent | None) -> Toolset:
     """Return the tools of this site as an agent may use them.
 
-    A rule of the agent holds before a rule for all agents. Without one, a tool that
-    changes something is asked about first and any other is allowed.
+    A rule of the agent holds before a rule for all agents. Without one, a tool of ours
+    that changes something is asked about first and any other is allowed; for a tool of
+    a server the server's own policy holds.
     """
     rules = _rules(agent)
     tools, asked_first = dict[str, Tool](), set[str]()
-    for name, tool in registered().items():
-        policy = rules.get(name) or (Policy.ASK if tool.has_effects else Policy.ALLOW)
-        if policy == Policy.DENY:
+    for tool, default in _offered():
+        policy = rules.get(tool.name) or default
+        if policy == Policy.DENY or tool.name in tools:
             continue
-        tools[name] = tool
+        tools[tool.name] = tool
         if policy == Policy.ASK:
-            asked_first.add(name)
+            asked_first.add(tool.name)
     return Toolset(tools, frozenset(asked_first))
+
+
+def _offered() -> Iterator[tuple[Tool, str]]:
+    """Yield every tool with what holds for it where there is no rule."""
+    for tool in registered().values():
+        yield tool, Policy.ASK if tool.has_effects else Policy.ALLOW
+    yield from tools_of_servers()
 
 
 def _rules(agent: Agent | None) -> dict[str, str]:
