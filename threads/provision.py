@@ -39,6 +39,8 @@ DISCOVERY_SECONDS = 5.0
 DISCOVERY_LIMIT = 200
 FIRST_OPERATOR = "operator"
 PRACTICE_ROUTE = "practice-second"
+ROUTE_NAME = "Second model answers"
+ROUTE_DESCRIPTION = "The first model fails before a word; the next one answers."
 PRACTICE_STEPS = ("practice/error-first", "practice/steady")
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -122,30 +124,29 @@ def _offer_practice(gateway: Gateway) -> None:
         for place, model in enumerate(PRACTICE_MODELS, 1)
         if model.wire_id not in known
     )
-    # A release may bring a language; what an operator wrote stays as it is.
     for wire_id, model in known.items():
-        missing = {
-            column: text
-            for column, text in words.get(wire_id, {}).items()
-            if not getattr(model, column)
-        }
-        if missing:
-            gateway.models.filter(pk=model.pk).update(**missing)
-    _offer_practice_route(gateway)
+        _add_words(model, words.get(wire_id, {}))
+    _offer_practice_route(gateway, words.get(PRACTICE_ROUTE, {}))
 
 
-def _offer_practice_route(gateway: Gateway) -> None:
+def _add_words(row: LanguageModel | Route, words: dict[str, str]) -> None:
+    """Fill in what is missing: a release may bring a language, and what an operator
+    wrote stays as it is."""
+    missing = {name: text for name, text in words.items() if not getattr(row, name)}
+    if missing:
+        type(row).objects.filter(pk=row.pk).update(**missing)
+
+
+def _offer_practice_route(gateway: Gateway, words: dict[str, str]) -> None:
     """Make a route in which the second model answers.
 
     Once: an operator's own steps stay, and so does a route without any.
     """
     route, is_new = Route.objects.get_or_create(
         slug=PRACTICE_ROUTE,
-        defaults={
-            "name": "Second model answers",
-            "description": "The first model fails before a word; the next one answers.",
-        },
+        defaults={"name": ROUTE_NAME, "description": ROUTE_DESCRIPTION},
     )
+    _add_words(route, words)
     if is_new:
         models = {model.wire_id: model for model in gateway.models.all()}
         RouteStep.objects.bulk_create(
