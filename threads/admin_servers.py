@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from threads.models import ToolServer
-from threads.tools import mcp_health
-from threads.tools.mcp_tools import wire_name
-from threads.tools.mcp_values import unsafe
+from threads.tools.mcp import health
+from threads.tools.mcp.tools import wire_name
+from threads.tools.mcp.values import unsafe
 
 
 class ToolServerForm(forms.ModelForm[ToolServer]):
@@ -100,12 +100,12 @@ class ToolServerAdmin(admin.ModelAdmin[ToolServer]):
         """Save, and ask the server for its tools in the background."""
         super().save_model(request, obj, form, change)
         if obj.is_enabled:
-            transaction.on_commit(lambda: mcp_health.check_soon(obj.pk))
+            transaction.on_commit(lambda: health.check_soon(obj.pk))
 
     @admin.action(description=_("Check now"), permissions=["change"])
     def check_now(self, request: HttpRequest, rows: QuerySet[ToolServer]) -> None:
         """Ask the servers for their tools, and wait for what they say."""
-        mcp_health.check(rows)
+        health.check(rows)
         working = sum(server.health == ToolServer.Health.WORKS for server in rows.all())
         self.message_user(
             request,

@@ -154,7 +154,7 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         if self.watcher is not None:
             self.watcher.wake.set()
 
-    async def round_asks(self, notice: dict[str, Any]) -> None:
+    async def tools_wait(self, notice: dict[str, Any]) -> None:
         """An answer waits for a person to decide on its tools."""
         self.lack.lacks_tools(notice["cell"])
         self._note_lack()

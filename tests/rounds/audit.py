@@ -109,13 +109,16 @@ def _sums_are_true(round_: Round, rows: list[CallAttempt]) -> None:
 
 
 def tools_ran_once(round_: Round, expected: Expected, *, is_vague: bool) -> None:
-    """See that every call that stood in a whole answer ran once, and no other."""
+    """See that every call that stood in a whole answer ran once, and no other.
+
+    What had come of a call in an answer that was cut is told as not run (D8).
+    """
     runs = ToolRun.objects.filter(round=round_).order_by("call", "position")
     done = [(run.call, run.call_id, run.state) for run in runs]
     asked = [
         (attempt.call, tool.id, _state_of(attempt, tool.state))
         for attempt in expected.tries
-        if attempt.ending in WHOLE
+        if attempt.ending in WHOLE | CUT
         for tool in attempt.tools
     ]
     assert done[: len(asked)] == asked

@@ -64,12 +64,11 @@ def play(thread: Thread, settings: Settings) -> Callable[..., tuple[Cell, float]
                 round_ = await opened(thread, model)
                 began = loop.time()
                 await engine.start(round_.pk)
-                if stop_after is not None:
-                    stop = asyncio.ensure_future(_stop_at(round_, began + stop_after))
+                moment = None if stop_after is None else began + stop_after
+                stop = asyncio.ensure_future(_stop_at(round_, moment))
                 await engine.wait(round_.pk)
                 took = loop.time() - began
-                if stop_after is not None:
-                    await stop
+                await stop
                 return await cell_of(round_), took
         finally:
             await engine.shutdown()
@@ -84,7 +83,9 @@ def play(thread: Thread, settings: Settings) -> Callable[..., tuple[Cell, float]
     return run
 
 
-async def _stop_at(round_: Round, moment: float) -> None:
+async def _stop_at(round_: Round, moment: float | None) -> None:
+    if moment is None:
+        return
     await asyncio.sleep(moment - asyncio.get_running_loop().time())
     await engine.stop(round_.pk)
 

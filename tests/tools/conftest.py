@@ -16,7 +16,8 @@ from tests.conftest import ROOT
 from threads.core.events import ToolCall
 from threads.models import ToolServer
 from threads.rounds import engine
-from threads.tools import mcp_client, mcp_health, mcp_http, mcp_wire, running
+from threads.tools import running
+from threads.tools.mcp import client, health, http, wire
 from threads.tools.registry import ToolContext
 from threads.tools.running import ToolResult
 from threads.tools.toolset import toolset_for
@@ -44,11 +45,11 @@ KNOWN = [
 @pytest.fixture(autouse=True)
 def _slow_machines_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server takes a second to start, and many where the machine is busy."""
-    for module in (mcp_wire, mcp_http):
+    for module in (wire, http):
         monkeypatch.setattr(module, "CONNECT_SECONDS", 60.0)
-    monkeypatch.setattr(mcp_wire, "LIST_SECONDS", 60.0)
-    monkeypatch.setattr(mcp_client, "OPEN_SECONDS", 120.0)
-    monkeypatch.setattr(mcp_client, "CALL_SECONDS", 120.0)
+    monkeypatch.setattr(wire, "LIST_SECONDS", 60.0)
+    monkeypatch.setattr(client, "OPEN_SECONDS", 120.0)
+    monkeypatch.setattr(client, "CALL_SECONDS", 120.0)
     monkeypatch.setattr(running, "RUN_SECONDS", 150.0)
     monkeypatch.setenv("A_TOKEN", TOKEN)
 
@@ -76,7 +77,7 @@ def known_row(slug: str = "demo", **more: Any) -> ToolServer:
 
 def checked(server: ToolServer) -> ToolServer:
     """Ask a server for its tools and return what is known then."""
-    mcp_health.check([server])
+    health.check([server])
     server.refresh_from_db()
     return server
 

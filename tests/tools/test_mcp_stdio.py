@@ -22,9 +22,10 @@ from tests.tools.conftest import (
 )
 from threads.models import ToolServer
 from threads.rounds import engine
-from threads.tools import mcp_client, mcp_keeper, mcp_wire, running
-from threads.tools.mcp_client import CALL_SECONDS, OPEN_SECONDS
-from threads.tools.mcp_tools import wire_name
+from threads.tools import running
+from threads.tools.mcp import client, keeper, wire
+from threads.tools.mcp.client import CALL_SECONDS, OPEN_SECONDS
+from threads.tools.mcp.tools import wire_name
 from threads.tools.running import RUN_SECONDS
 
 pytestmark = [
@@ -53,7 +54,7 @@ async def test_a_server_is_listed_called_and_leaves_nothing_behind(
         await run("demo__echo", word="\ud800"),
         await run("demo__pid", x=float("nan")),
     ]
-    assert [result.state for result in odd] == ["ok", "error"]
+    assert [result.state for result in odd] == ["ok", "not_run"]
     long = await run("demo__rambles")
     assert (long.state, len(long.text)) == ("ok", running.RESULT_LENGTH)
     assert long.text.endswith("[Shortened: the result had 3400000 characters.]")
@@ -81,12 +82,12 @@ async def test_a_call_that_hangs_is_given_up_alone_and_the_next_one_works(
 
     assert [result.text for result in beside] == [f"You said {n}" for n in range(3)]
     assert (await run("demo__pid")).text.split()[0] == first
-    monkeypatch.setattr(mcp_client, "CALL_SECONDS", 0.2)
+    monkeypatch.setattr(client, "CALL_SECONDS", 0.2)
     hung, waited = await asyncio.gather(run("demo__hangs"), run("demo__waits"))
     assert (hung.state, waited.state) == ("unknown", "error")
     assert "The tool server 'demo' did not answer within" in hung.text
     assert hung.text.endswith(running.MAYBE)
-    monkeypatch.setattr(mcp_client, "CALL_SECONDS", 120.0)
+    monkeypatch.setattr(client, "CALL_SECONDS", 120.0)
     assert (await run("demo__pid")).text.split()[0] != first
     await until(lambda: not alive_in_group(int(first)))
     await until_stored(lambda: _health(server) == Health.WORKS)
@@ -108,7 +109,7 @@ async def test_a_server_that_dies_is_named_started_again_and_closed_when_idle(
     assert told is not None, died.text
     await until(lambda: not alive_in_group(group))
     await until_stored(lambda: _health(server) == Health.PROBLEM)
-    monkeypatch.setattr(mcp_client, "IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(client, "IDLE_SECONDS", 0.1)
     group = os.getpgid(int((await run("demo__pid")).text.split()[0]))
     await until_stored(lambda: _health(server) == Health.WORKS)
     await until(lambda: not alive_in_group(group))
@@ -117,7 +118,7 @@ async def test_a_server_that_dies_is_named_started_again_and_closed_when_idle(
 async def test_a_server_of_the_older_protocol_is_spoken_to_and_believed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mcp_client, "RELIST_SECONDS", 0.0)
+    monkeypatch.setattr(client, "RELIST_SECONDS", 0.0)
     server = await sync_to_async(
         lambda: checked(stdio_row(arguments=["-S", OLD_SCRIPT]))
     )()
@@ -173,7 +174,7 @@ def test_a_call_ends_before_the_runner_gives_up() -> None:
 def test_what_is_no_tool_server_is_named(
     monkeypatch: pytest.MonkeyPatch, command: list[str], problem: str
 ) -> None:
-    monkeypatch.setattr(mcp_wire, "CONNECT_SECONDS", 3.0)
+    monkeypatch.setattr(wire, "CONNECT_SECONDS", 3.0)
 
     server = checked(stdio_row(command=command[0], arguments=command[1:]))
 
@@ -191,7 +192,7 @@ def test_no_server_survives_the_site_be_it_killed() -> None:
             "print(subprocess.Popen(keeper + server, start_new_session=True).pid,"
             " flush=True)\n"
             "sys.stdin.read()",
-            mcp_keeper.__file__,
+            keeper.__file__,
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

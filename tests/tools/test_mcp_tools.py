@@ -26,10 +26,10 @@ from tests.tools.conftest import (
 from threads.core.events import ToolCall
 from threads.models import Agent, Thread, ToolRule, ToolRun, ToolServer
 from threads.rounds import engine
-from threads.tools.mcp_health import address_of
-from threads.tools.mcp_results import text_of
-from threads.tools.mcp_tools import wire_name
-from threads.tools.mcp_values import bounded
+from threads.tools.mcp.health import address_of
+from threads.tools.mcp.results import text_of
+from threads.tools.mcp.tools import wire_name
+from threads.tools.mcp.values import bounded
 from threads.tools.registry import registered
 from threads.tools.running import problem_with
 from threads.tools.toolset import Toolset, toolset_for

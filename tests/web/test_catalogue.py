@@ -15,7 +15,12 @@ from tests.cases import cases
 from threads.core.table import ERRORS, Error
 from threads.models import Cell, LanguageModel, Sentence
 from threads.practice.models import PRACTICE_MODELS
-from threads.provision import FIXTURES, follow_environment, load_catalogue
+from threads.provision import (
+    FIXTURES,
+    PRACTICE_ROUTE,
+    follow_environment,
+    load_catalogue,
+)
 from threads.sentences import (
     ADDENDA,
     ENGLISH,
@@ -50,6 +55,7 @@ SENT_AGAIN_THOUGH_NO_CODE_IS_TRANSIENT = {
     "round.cap_silent",
     "round.worker_lost",
     "round.worker_never_started",
+    "round.not_decided",
     "round.history",
     "internal.error",
 }
@@ -144,11 +150,12 @@ def test_the_cap_is_told_in_the_same_first_sentence(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_the_practice_models_have_a_name_and_a_description(language: str) -> None:
+def test_what_is_practised_with_has_a_name_and_a_description(language: str) -> None:
     fixture = json.loads((FIXTURES / "practice.json").read_text("utf-8"))
 
-    assert set(fixture) == {model.wire_id for model in PRACTICE_MODELS}
-    texts = [fixture[model.wire_id][language] for model in PRACTICE_MODELS]
+    practised = [*(model.wire_id for model in PRACTICE_MODELS), PRACTICE_ROUTE]
+    assert set(fixture) == set(practised)
+    texts = [fixture[each][language] for each in practised]
     assert all(text["name"] and text["description"] for text in texts)
     assert len({text["name"] for text in texts}) == len(texts)
 

@@ -65,11 +65,13 @@ MARKERS = {
 class CallEnded:
     """How a call ended: always the last item, and always there unless cancelled.
 
-    `tool_calls` is empty unless the stream ended with proof (D8, F14).
+    `tool_calls` is empty unless the stream ended with proof (D8, F14); what had come
+    of calls in a stream that did not is in `cut_calls`, and never runs.
     """
 
     verdict: Verdict
     tool_calls: tuple[ToolCall, ...]
+    cut_calls: tuple[ToolCall, ...]
     text: str
     reasoning: str
     usage: Usage
@@ -201,9 +203,11 @@ def _coming(attempt: Attempt, retry: Policy, lineup: Lineup) -> RetryWait:
 
 def _ended(attempt: Attempt, verdict: Verdict, record: AttemptRecord) -> CallEnded:
     is_whole = verdict.ending in WHOLE
+    calls = attempt.answer.tool_calls.finish()
     return CallEnded(
         verdict=verdict,
-        tool_calls=attempt.answer.tool_calls.finish() if is_whole else (),
+        tool_calls=calls if is_whole else (),
+        cut_calls=() if is_whole else calls,
         text=attempt.answer.text,
         reasoning=attempt.answer.reasoning,
         usage=attempt.usage,

@@ -101,10 +101,8 @@ class Answering:
                 return targets
             ended = await self._call(targets)
             await journal().flush_now(self._writer)
-            if ended.verdict.ending not in WHOLE or not ended.tool_calls:
-                return ended.verdict
-            if ended.verdict.ending is not Ending.COMPLETED:
-                await self.tools.decline(call, ended)
+            if ended.verdict.ending is not Ending.COMPLETED or not ended.tool_calls:
+                await self.tools.decline(call, ended.tool_calls or ended.cut_calls)
                 return ended.verdict
             await self.tools.take(call, ended, self._targets.asked.toolset)
             if not await self.tools.run():

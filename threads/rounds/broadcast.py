@@ -45,7 +45,7 @@ async def round_ended(place: Place) -> None:
 
 async def round_asks(place: Place) -> None:
     """Tell that a round waits for its person to decide on a tool."""
-    notice = {"type": "round.asks", "cell": place.answer_id}
+    notice = {"type": "tools.wait", "cell": place.answer_id}
     await _tell(thread_group(place.thread_id), notice)
     await thread_changed(place.thread_id, place.owner_id)
 

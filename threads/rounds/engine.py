@@ -15,7 +15,7 @@ from threads.gateway.clients import close_clients
 from threads.rounds import broadcast, ledger, sweep
 from threads.rounds.loops import PerLoop, close_database, in_database, start_task
 from threads.rounds.runner import Run
-from threads.tools import mcp_health
+from threads.tools.mcp import health
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ async def wait(round_id: int) -> None:
 async def shutdown() -> None:
     """End what runs on this loop and let go of its connections."""
     await engine().shutdown()
-    await mcp_health.shut_down()
+    await health.shut_down()
     await close_clients()
     await close_database()
 

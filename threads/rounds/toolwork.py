@@ -6,7 +6,10 @@ process can set (requirement F6).
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import groupby
+
+from django.db import DatabaseError, InterfaceError
 
 from threads.core.events import ToolCall
 from threads.core.faults import Verdict
@@ -72,10 +75,14 @@ class ToolWork:
         self._live.place_tools(call)
         await broadcast.tools_changed(place, call)
 
-    async def decline(self, call: int, ended: CallEnded) -> None:
-        """Record calls of an answer that was cut short: they are not run (F14)."""
-        runs = self._new_runs(call, ended.tool_calls, may_run=False)
-        await in_database(exchanges.decline, runs)
+    async def decline(self, call: int, asked: tuple[ToolCall, ...]) -> None:
+        """Record calls of an answer that was cut short: they are not run (D8, F14)."""
+        if not asked:
+            return
+        runs = self._new_runs(call, asked, may_run=False)
+        # How the answer ended matters more than what was not run in it.
+        with suppress(DatabaseError, InterfaceError):
+            await in_database(exchanges.decline, runs)
         self._live.place_tools(call)
         await broadcast.tools_changed(self._brief.place, call)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.db.models import F
 
 from threads.models import Agent, ToolRule
-from threads.tools.mcp_tools import tools_of_servers
+from threads.tools.mcp.tools import tools_of_servers
 from threads.tools.registry import Tool, registered
 
 Policy = ToolRule.Policy

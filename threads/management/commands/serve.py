@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 
 from threads import conf, localmodel, provision
 from threads.rounds import engine, sweep
-from threads.tools import mcp_health
+from threads.tools.mcp import health
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         if host not in LOOPBACK and host not in settings.ALLOWED_HOSTS:
             settings.ALLOWED_HOSTS.append(host)
         self._prepare()
-        mcp_health.check_untried()
+        health.check_untried()
         local = self._start_local_model()
         try:
             run(host, port, ready=partial(self._announce, host, port))

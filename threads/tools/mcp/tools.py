@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import Any
 
 from threads.models import ToolServer
-from threads.tools import mcp_health
-from threads.tools.mcp_client import call_tool
-from threads.tools.mcp_values import ServerAddress, ServerError
+from threads.tools.mcp import health
+from threads.tools.mcp.client import call_tool
+from threads.tools.mcp.values import ServerAddress, ServerError
 from threads.tools.registry import ToolContext, ToolError, UnknownOutcomeError
 
 NAME_LENGTH = 64
@@ -40,7 +40,7 @@ class McpTool:
         Only of a tool that changes nothing is it safe to say that a call which was
         cut has failed.
         """
-        report = mcp_health.reporter(self.server_id)
+        report = health.reporter(self.server_id)
         try:
             outcome = await call_tool(
                 self.address, self.name_there, arguments, report=report
@@ -75,7 +75,7 @@ def tools_of_servers() -> Iterator[tuple[McpTool, str]]:
     """
     for server in ToolServer.objects.enabled():
         if server.wants_trying:
-            mcp_health.check_soon(server.pk)
+            health.check_soon(server.pk)
         for listed in server.tools:
             yield _tool(server, listed), server.policy
 
@@ -87,6 +87,6 @@ def _tool(server: ToolServer, listed: Mapping[str, Any]) -> McpTool:
         parameters=listed["schema"],
         has_effects=not listed["is_read_only"],
         server_id=server.pk,
-        address=mcp_health.address_of(server),
+        address=health.address_of(server),
         name_there=listed["name"],
     )

@@ -17,8 +17,8 @@ from threads.endpoints import key_in
 from threads.models import ToolServer
 from threads.perloop import PerLoop, start_task
 from threads.tools.calling import in_thread
-from threads.tools.mcp_client import CLOSE_SECONDS, Report, close_servers, listing_of
-from threads.tools.mcp_values import STDIO, Listing, ServerAddress, ServerError
+from threads.tools.mcp.client import CLOSE_SECONDS, Report, close_servers, listing_of
+from threads.tools.mcp.values import STDIO, Listing, ServerAddress, ServerError
 
 logger = logging.getLogger(__name__)
 

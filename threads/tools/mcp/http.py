@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from threads.tools.mcp_values import ServerAddress
+from threads.tools.mcp.values import ServerAddress
 
 CONNECT_SECONDS = 10.0
 GOODBYE_SECONDS = 2.0

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from threads.perloop import PerLoop, start_task
-from threads.tools.mcp_values import (
+from threads.tools.mcp.values import (
     Listing,
     Outcome,
     ServerAddress,
@@ -24,7 +24,7 @@ from threads.tools.mcp_values import (
 )
 
 if TYPE_CHECKING:
-    from threads.tools.mcp_wire import Connection
+    from threads.tools.mcp.wire import Connection
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class Session:
     async def _own(self) -> None:
         try:
             wire = await asyncio.to_thread(
-                importlib.import_module, "threads.tools.mcp_wire"
+                importlib.import_module, "threads.tools.mcp.wire"
             )
             async with wire.connected(self.address, self._woken.set) as connection:
                 await self._list(connection)

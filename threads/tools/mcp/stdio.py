@@ -8,15 +8,15 @@ from typing import TextIO
 
 from mcp.client.stdio import StdioServerParameters
 
-from threads.tools import mcp_keeper
-from threads.tools.mcp_values import ServerAddress
+from threads.tools.mcp import keeper as keeper_module
+from threads.tools.mcp.values import ServerAddress
 
 TAIL_LENGTH = 4_000
 
 
 def parameters(address: ServerAddress) -> StdioServerParameters:
     """Return how the SDK starts a server: with a bare environment, behind its keeper."""
-    keeper = ["-I", "-S", mcp_keeper.__file__, str(os.getpid())]
+    keeper = ["-I", "-S", keeper_module.__file__, str(os.getpid())]
     return StdioServerParameters(
         command=sys.executable,
         args=[*keeper, address.command, *address.arguments],

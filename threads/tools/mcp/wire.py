@@ -1,6 +1,6 @@
 """One connection to one tool server, through the protocol's own SDK.
 
-Importing the SDK takes a second and 28 MB: `mcp_client` imports this module when
+Importing the SDK takes a second and 28 MB: `client` imports this module when
 the first server is used. It turns everything that the SDK raises into a
 `ServerError` in plain words.
 """
@@ -24,11 +24,11 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from threads.tools.mcp_http import MOST_BYTES, Sending, current_sending, http_client
-from threads.tools.mcp_results import text_of
-from threads.tools.mcp_stdio import LastWords, parameters
-from threads.tools.mcp_streams import Watched
-from threads.tools.mcp_values import (
+from threads.tools.mcp.http import MOST_BYTES, Sending, current_sending, http_client
+from threads.tools.mcp.results import text_of
+from threads.tools.mcp.stdio import LastWords, parameters
+from threads.tools.mcp.streams import Watched
+from threads.tools.mcp.values import (
     STDIO,
     Listing,
     Outcome,
