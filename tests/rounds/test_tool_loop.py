@@ -170,6 +170,51 @@ async def test_arguments_that_are_cut_are_never_run_wherever_they_are_cut(
     assert await states() == ["not_run"] * len(ARGUMENTS)
 
 
+async def test_a_call_that_is_no_call_is_told_in_a_form_that_gateways_take(
+    thread: Thread, gateway: FakeGateway
+) -> None:
+    broken = [
+        tool_call(0, call_id="c", name="note", arguments='{"word": "caf'),
+        tool_call(1, call_id="d", name="no such tool!", arguments="{}"),
+        tool_call(2, call_id="e", name="", arguments="[]"),
+    ]
+    gateway.play(
+        Script(chunk(tool_calls=broken), chunk(finish="tool_calls"), DONE),
+        saying("Well then."),
+    )
+    with with_tools(noting([])):
+        await answered(thread, await model_at("some/model", gateway.base_url))
+
+    asked, *told = gateway.requests[1].json["messages"][1:]
+    assert [call["function"] for call in asked["tool_calls"]] == [
+        {"name": "note", "arguments": "{}"},
+        {"name": "no_such_tool_", "arguments": "{}"},
+        {"name": "unknown", "arguments": "{}"},
+    ]
+    assert "not complete JSON" in told[0]["content"]
+    assert "There is no tool 'no such tool!'" in told[1]["content"]
+
+
+async def test_no_two_calls_of_a_thread_have_one_id(
+    thread: Thread, gateway: FakeGateway
+) -> None:
+    model = await model_at("some/model", gateway.base_url)
+    with with_tools(noting([])):
+        for word in ("one", "two"):
+            gateway.play(
+                asking(("note", {"word": f"{word} a"})),
+                asking(("note", {"word": f"{word} b"})),
+                saying("Noted."),
+            )
+            await answered(thread, model)
+
+    messages = gateway.requests[-1].json["messages"]
+    asked = [c["id"] for m in messages for c in m.get("tool_calls", ())]
+    told = [m["tool_call_id"] for m in messages if m["role"] == "tool"]
+    assert asked == told
+    assert (len(asked), len(set(asked)), asked[0]) == (4, 4, "call_0")
+
+
 async def test_arguments_that_are_whole_are_run(
     thread: Thread, gateway: FakeGateway
 ) -> None:

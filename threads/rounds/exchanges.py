@@ -4,6 +4,7 @@ Written before anything runs and read by whoever goes on with a round, so that t
 next request is the same whichever process sends it. Plain functions of the ORM.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from threads.core.events import ToolCall
 from threads.models import Round, ToolRun, ToolTurn
+from threads.tools.arguments import UnfitError, arguments_of
 from threads.tools.running import MAYBE, ToolResult, problem_with
 from threads.tools.toolset import Toolset
 
@@ -21,6 +23,11 @@ State = ToolRun.State
 NOBODY_THERE = "The tool was not run: a person has to allow it, and nobody is there."
 DECLINED = "The person did not allow this tool to run."
 NOT_RUN = "The tool was not run."
+
+NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+LONGEST_NAME = 64
+NAMELESS = "unknown"
+"""What the protocol allows in the name of a function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,18 @@ class Exchange:
 
 
 def _call(run: ToolRun) -> Message:
+    """A call as the model made it, in a form that every gateway takes.
+
+    Many refuse a request in which a name or arguments are not what they should be,
+    and would do so for the rest of the thread; what was wrong is in the result.
+    """
     asked = run.arguments_asked or run.arguments
-    function = {"name": run.name, "arguments": asked}
+    try:
+        arguments_of(asked)
+    except UnfitError:
+        asked = "{}"
+    name = NOT_IN_NAMES.sub("_", run.name)[:LONGEST_NAME] or NAMELESS
+    function = {"name": name, "arguments": asked}
     return {"id": run.call_id, "type": "function", "function": function}
 
 
@@ -83,8 +100,19 @@ def exchanges_of(rounds: Iterable[int]) -> dict[int, list[Exchange]]:
 
 
 def begin(turn: ToolTurn, runs: list[ToolRun]) -> Exchange:
-    """Write an exchange before any of its tools runs."""
+    """Write an exchange before any of its tools runs.
+
+    Some models give every call the same id; in one conversation no two have one.
+    """
     with transaction.atomic():
+        ids = [run.call_id for run in runs]
+        same = ToolRun.objects.filter(
+            round__thread__rounds=turn.round_id, call_id__in=ids
+        )
+        taken = set(same.values_list("call_id", flat=True))
+        for run in runs:
+            if run.call_id in taken:
+                run.call_id = f"{run.call_id[:150]}_{run.round_id}_{run.call}"
         turn.save()
         return Exchange(turn, ToolRun.objects.bulk_create(runs))
 
