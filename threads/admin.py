@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 from modeltranslation.admin import TranslationAdmin
 
 from threads.admin_servers import ToolServerAdmin as ToolServerAdmin
+from threads.admin_tools import ToolRuleInline
 from threads.endpoints import models_of
 from threads.models import (
     Agent,
@@ -79,6 +80,8 @@ class LanguageModelAdmin(TranslationAdmin[LanguageModel]):
         "is_enabled",
         "is_default",
         "position",
+        "uses_tools",
+        "context_window",
         "input_price",
         "output_price",
     )
@@ -91,6 +94,7 @@ class AgentAdmin(TranslationAdmin[Agent]):
     """Ways to answer."""
 
     list_display = ("slug", "name", "model", "cut_policy", "is_enabled")
+    inlines = (ToolRuleInline,)
 
 
 class RouteStepInline(admin.TabularInline[RouteStep, Route]):
@@ -200,8 +204,12 @@ class CallAttemptAdmin(LedgerAdmin):
 class ToolRunAdmin(LedgerAdmin):
     """Every tool run."""
 
-    list_display = ("__str__", "round", "name", "state", "has_effects", "started_at")
+    list_display = (
+        *("__str__", "round", "name", "state", "has_effects"),
+        *("decided_by", "asked_at", "started_at", "ended_at"),
+    )
     list_filter = ("state", "has_effects", "name")
+    list_select_related = ("round", "decided_by")
     ordering = ("-pk",)
 
 

@@ -71,6 +71,11 @@ def toolset_for(agent: Agent | None) -> Toolset:
     return Toolset(tools, frozenset(asked_first))
 
 
+def known_tools() -> list[str]:
+    """Return the names of all tools that there are, whoever may use them."""
+    return sorted({tool.name for tool, _ in _offered()})
+
+
 def _offered() -> Iterator[tuple[Tool, str]]:
     """Yield every tool with what holds for it where there is no rule."""
     for tool in registered().values():
