@@ -45,6 +45,7 @@ TESTS_FAILED = 1
 RETRY = "threads/core/retry.py"
 CALLS = "threads/gateway/calls.py"
 SNAPSHOT = "threads/core/snapshot.py"
+EXCHANGES = "threads/rounds/exchanges.py"
 
 DECISIONS = "tests/core/test_retry.py"
 
@@ -120,6 +121,30 @@ RULES = (
         "            pass\n",
         ("tests/gateway/test_stop_while_waiting.py",),
         1,
+    ),
+    Rule(
+        "what had come of calls in a cut answer is no call (F14, D8)",
+        CALLS,
+        "tool_calls=calls if is_whole else (),",
+        "tool_calls=calls,",
+        ("tests/gateway/test_tool_calls.py",),
+        1,
+    ),
+    Rule(
+        "a tool run begins once (F6)",
+        EXCHANGES,
+        "allowed = ToolRun.objects.filter(pk=run.pk, state=State.ALLOWED)",
+        "allowed = ToolRun.objects.filter(pk=run.pk)",
+        ("tests/rounds/test_run_once.py",),
+        2,
+    ),
+    Rule(
+        "a tool that asks first does not run unasked (F6)",
+        EXCHANGES,
+        "if not result and not toolset.must_ask(asked.name):",
+        "if not result:",
+        ("tests/rounds/test_run_once.py",),
+        2,
     ),
 )
 
