@@ -122,9 +122,14 @@ def sign_in_path(user: User) -> str:
 def run(host: str, port: int, *, ready: Callable[[], None]) -> None:
     """Serve until a signal comes; rounds that still run are ended, named.
 
-    `ready` is called once the port is open.
+    `ready` is called once the port is open; from then on this process also keeps
+    house, whether somebody comes by or not: schedules do not wait for visitors.
     """
     from chatsite.asgi import application
+
+    def keep_house() -> None:
+        engine.engine().keep_house()
+        ready()
 
     reactor.addSystemEventTrigger("before", "shutdown", end_rounds)  # type: ignore[arg-type]  # zope interface without self
     Server(
@@ -133,7 +138,7 @@ def run(host: str, port: int, *, ready: Callable[[], None]) -> None:
         signal_handlers=True,
         server_name="chatsite",
         websocket_timeout=-1,
-        ready_callable=ready,
+        ready_callable=keep_house,
     ).run()
 
 
