@@ -113,6 +113,7 @@ class Schedule(models.Model):
         OWNER = "owner", _("the owner's account is switched off")
         AGENT = "agent", _("the agent is switched off")
         ROUTE = "route", _("the route has no model to ask")
+        TIMES = "times", _("its times or its time zone cannot be used")
 
     name = models.CharField(_("name"), max_length=100)
     owner = models.ForeignKey(

@@ -11,7 +11,7 @@ import logging
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone, translation
 from django.utils.formats import date_format
 
@@ -48,7 +48,7 @@ def start_due(now: datetime) -> list[int]:
     """
     count_ended(now)
     due = Schedule.objects.due(now)[:MOST_AT_ONCE]
-    opened = [_claim(schedule, now) for schedule in due]
+    opened = [_claim_or_log(schedule, now) for schedule in due]
     return [round_id for round_id in opened if round_id is not None]
 
 
@@ -65,6 +65,17 @@ def run_now(schedule: Schedule) -> Round:
     with transaction.atomic():
         held = Schedule.objects.select_for_update().get(pk=schedule.pk)
         return _open(held, now)
+
+
+def _claim_or_log(schedule: Schedule, now: datetime) -> int | None:
+    """Claim a schedule; whatever is wrong with one keeps no other from its time."""
+    try:
+        return _claim(schedule, now)
+    except (DatabaseError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception("Schedule %s could not be run", schedule.pk)
+        return None
 
 
 def _claim(schedule: Schedule, now: datetime) -> int | None:
@@ -100,6 +111,8 @@ def _open(schedule: Schedule, now: datetime) -> Round:
         raise SkippedError(Skip.OWNER)
     if schedule.agent is not None and not schedule.agent.is_enabled:
         raise SkippedError(Skip.AGENT)
+    if not schedule.next_times(now, 1):
+        raise SkippedError(Skip.TIMES)
     choice = _choice(schedule)
     thread = _thread(schedule, choice, now)
     try:
