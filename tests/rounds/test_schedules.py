@@ -197,10 +197,10 @@ def test_what_is_asked_is_the_schedules_then_the_agents_then_the_default(
     LanguageModel.objects.filter(pk=steady.pk).update(is_default=True)
     agent = Agent.objects.create(slug="a", name="A", model=other)
     route = route_of(other, steady)
-    for number, choice in enumerate(
-        ({"model": steady, "agent": agent}, {"agent": agent}, {}, {"route": route})
-    ):
-        schedule_now(alice, choice.pop("model", None), name=f"{number}", **choice)
+    schedule_now(alice, steady, agent=agent)
+    schedule_now(alice, None, agent=agent)
+    schedule_now(alice, None)
+    schedule_now(alice, None, route=route)
 
     schedules.start_due(DUE)
 
@@ -256,7 +256,7 @@ def test_only_failures_of_its_own_use_up_the_budget(
     assert (schedule.is_enabled, schedule.failures) == (False, 4)
     schedule.is_enabled = True
     schedule.plan(DUE)
-    assert (schedule.failures, schedule.switched_off_at) == (0, None)
+    assert (schedule.failures, schedule.is_enabled) == (0, True)
     assert schedule.next_at == DUE + timedelta(days=1)
 
 
