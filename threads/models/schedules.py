@@ -108,7 +108,7 @@ class Schedule(models.Model):
     """
 
     class Skip(models.TextChoices):
-        NONE = "", _("nothing")
+        NONE = "", ""
         BUSY = "busy", _("its last round was still under way")
         OWNER = "owner", _("the owner's account is switched off")
         AGENT = "agent", _("the agent is switched off")

@@ -122,24 +122,27 @@ def sign_in_path(user: User) -> str:
 def run(host: str, port: int, *, ready: Callable[[], None]) -> None:
     """Serve until a signal comes; rounds that still run are ended, named.
 
-    `ready` is called once the port is open; from then on this process also keeps
-    house, whether somebody comes by or not: schedules do not wait for visitors.
+    `ready` is called once the port is open. House is kept from the beginning, whether
+    somebody comes by or not: schedules do not wait for visitors.
     """
     from chatsite.asgi import application
 
-    def keep_house() -> None:
-        engine.engine().keep_house()
-        ready()
-
     reactor.addSystemEventTrigger("before", "shutdown", end_rounds)  # type: ignore[arg-type]  # zope interface without self
+    # Not before the loop runs.
+    reactor.callLater(0, keep_house)  # type: ignore[arg-type]  # as above
     Server(
         application=application,
         endpoints=build_endpoint_description_strings(host=host, port=port),
         signal_handlers=True,
         server_name="chatsite",
         websocket_timeout=-1,
-        ready_callable=keep_house,
+        ready_callable=ready,
     ).run()
+
+
+def keep_house() -> None:
+    """Let this loop look after rounds, and start those that are due by the clock."""
+    engine.engine().keep_house()
 
 
 def end_rounds() -> Deferred[None]:
