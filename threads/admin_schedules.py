@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
+from django.utils.text import capfirst
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -29,9 +30,11 @@ PLANNED_BY = {"cron", "time_zone", "is_enabled"}
 class ScheduleForm(forms.ModelForm[Schedule]):
     """A schedule; its language and time zone are chosen among those that there are."""
 
-    locale = forms.ChoiceField(label=_("language"), choices=settings.LANGUAGES)
+    locale = forms.ChoiceField(
+        label=capfirst(_("language")), choices=settings.LANGUAGES
+    )
     time_zone = forms.ChoiceField(
-        label=_("time zone"),
+        label=capfirst(_("time zone")),
         choices=lambda: [(name, name) for name in sorted(time_zones())],
         initial="UTC",
     )
@@ -53,7 +56,7 @@ class ScheduleAdmin(admin.ModelAdmin[Schedule]):
     form = ScheduleForm
     list_display = (
         *("name", "owner", "cron", "time_zone", "is_enabled"),
-        *("next_run", "last_at", "outcome", "remarks", "failures"),
+        *("next_run", "outcome", "remarks"),
     )
     list_filter = ("is_enabled",)
     list_select_related = ("owner", "last_round__answer_cell")

@@ -8,6 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.db.models.signals import post_save
 from django.utils import timezone
 
 from tests.conftest import model_now
@@ -100,6 +101,28 @@ def test_an_unknown_time_zone_has_no_times_and_is_refused(alice: User) -> None:
     assert len(schedules.start_due(DUE)) == 1
     schedule.refresh_from_db()
     assert (schedule.skipped, schedule.next_at) == ("times", None)
+
+
+def test_one_that_breaks_keeps_no_other_from_its_time(
+    alice: User, steady: LanguageModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_off(instance: Thread, **_kwargs: Any) -> None:
+        if instance.title == "Broken":
+            raise RuntimeError("out of order")
+
+    broken = schedule_now(alice, steady, name="Broken", keeps_thread=True)
+    schedule_now(alice, steady)
+    post_save.connect(break_off, sender=Thread)
+    try:
+        assert len(schedules.start_due(DUE)) == 1
+    finally:
+        post_save.disconnect(break_off, sender=Thread)
+
+    assert f"Schedule {broken.pk} could not be run" in caplog.text
+    # Nothing of it was kept: it is due still.
+    broken.refresh_from_db()
+    assert (broken.next_at, Thread.objects.count()) == (DUE, 1)
+    assert len(schedules.start_due(DUE)) == 1
 
 
 def test_of_two_processes_one_starts_what_is_due(
