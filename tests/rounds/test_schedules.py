@@ -129,6 +129,7 @@ def test_of_two_processes_one_starts_what_is_due(
     alice: User, steady: LanguageModel
 ) -> None:
     schedule = schedule_now(alice, steady)
+    read_before = Schedule.objects.get()
     assert schedules.start_due(DUE - timedelta(seconds=1)) == []
 
     started = at_once(*[lambda: schedules.start_due(DUE)] * 3)
@@ -142,6 +143,11 @@ def test_of_two_processes_one_starts_what_is_due(
     schedule.refresh_from_db()
     assert schedule.next_at == DUE + timedelta(days=1)
     assert (schedule.last_round, schedule.last_at) == (round_, DUE)
+    assert schedule.skipped == ""
+    # Who has read it before and comes late changes nothing.
+    ended(round_, COMPLETED)
+    assert schedules.claim(read_before, DUE) is None
+    assert Round.objects.count() == 1
 
 
 def test_runs_that_were_missed_are_made_up_for_by_one(

@@ -70,7 +70,7 @@ def run_now(schedule: Schedule) -> Round:
 def _claim_or_log(schedule: Schedule, now: datetime) -> int | None:
     """Claim a schedule; whatever is wrong with one keeps no other from its time."""
     try:
-        return _claim(schedule, now)
+        return claim(schedule, now)
     except (DatabaseError, InterfaceError):
         raise
     except Exception:
@@ -78,8 +78,11 @@ def _claim_or_log(schedule: Schedule, now: datetime) -> int | None:
         return None
 
 
-def _claim(schedule: Schedule, now: datetime) -> int | None:
-    """Move a schedule on to its next time and open its round, in one write."""
+def claim(schedule: Schedule, now: datetime) -> int | None:
+    """Move a schedule on to its next time and open its round, in one write.
+
+    None where another has moved it since it was read, and where it is left out.
+    """
     upcoming = schedule.next_times(now, 1)
     with transaction.atomic():
         won = Schedule.objects.filter(
