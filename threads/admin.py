@@ -9,13 +9,16 @@ from typing import Any, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from modeltranslation.admin import TranslationAdmin
 
+from threads.admin_rounds import LedgerAdmin
+from threads.admin_rounds import RoundAdmin as RoundAdmin
+from threads.admin_schedules import ScheduleAdmin as ScheduleAdmin
 from threads.admin_servers import ToolServerAdmin as ToolServerAdmin
 from threads.admin_tools import ToolRuleInline
 from threads.endpoints import models_of
@@ -26,7 +29,6 @@ from threads.models import (
     Gateway,
     KeyHealth,
     LanguageModel,
-    Round,
     Route,
     RouteStep,
     Sentence,
@@ -36,29 +38,6 @@ from threads.models import (
 from threads.rounds import keyhealth
 
 MOST_STEPS = 8
-
-
-class LedgerAdmin(admin.ModelAdmin[Model]):
-    """Rows to read: nobody adds, changes or deletes them here."""
-
-    list_per_page = 50
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse: rounds write the ledger."""
-        return False
-
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        """Refuse: a record stays what it was."""
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        """Refuse: a record stays."""
-        return False
 
 
 @admin.register(Gateway)
@@ -167,19 +146,6 @@ class CellAdmin(LedgerAdmin):
 
     list_display = ("__str__", "thread", "ending", "code", "condition", "created_at")
     list_filter = ("status", "ending", "condition")
-    list_select_related = ("thread",)
-    ordering = ("-pk",)
-
-
-@admin.register(Round)
-class RoundAdmin(LedgerAdmin):
-    """Rounds with how they ended."""
-
-    list_display = (
-        *("__str__", "thread", "model_requested", "model_served"),
-        *("ending", "code", "attended", "created_at", "ended_at"),
-    )
-    list_filter = ("state", "ending", "attended")
     list_select_related = ("thread",)
     ordering = ("-pk",)
 

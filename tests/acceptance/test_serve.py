@@ -164,11 +164,20 @@ def test_a_server_that_ends_mid_answer_leaves_what_was_streamed_and_nothing_runn
         "/password/", "/password/", new_password1=words, new_password2=words
     )
     assert status == 200
+    set_up_schedule(own_site, visitor)
     send_slowly(own_site, visitor, "k2")
 
     flushed = ended(own_site, signal.SIGTERM)
+    let_schedule_be_due(own_site)
     own_site.start()
 
+    # What is due by the clock does not wait for a visitor.
+    eventually(
+        lambda: rows(
+            own_site,
+            "select 1 from threads_round where not attended and ending='empty'",
+        )
+    )
     assert_lost(own_site, flushed)
     assert "/sign-in/" not in own_site.said
     thread = rows(own_site, "select max(id) from threads_thread")[0][0]
@@ -178,7 +187,9 @@ def test_a_server_that_ends_mid_answer_leaves_what_was_streamed_and_nothing_runn
     )
     assert status == 200
     eventually(
-        lambda: rows(own_site, "select 1 from threads_round where ending='empty'")
+        lambda: rows(
+            own_site, "select 1 from threads_round where attended and ending='empty'"
+        )
     )
 
 
@@ -187,7 +198,10 @@ JOURNAL = (
     "select coalesce(group_concat(text, ''), '')"
     " from (select * from threads_journalentry order by offset)"
 )
-LAST = "from threads_cell where role='assistant' order by id desc limit 1"
+LAST = (
+    "from threads_cell where id ="
+    " (select max(answer_cell_id) from threads_round where attended)"
+)
 
 
 def model_of(site: Site, wire_id: str) -> str:
@@ -200,6 +214,31 @@ def send_slowly(site: Site, visitor: Visitor, key: str) -> None:
     model = model_of(site, "practice/slow")
     visitor.post("/", "/", prompt="Tell me slowly", model=model, key=key)
     eventually(lambda: len(str(rows(site, JOURNAL)[0][0])) > 20)
+
+
+def set_up_schedule(site: Site, operator: Visitor) -> None:
+    """Send a prompt by the clock, and not soon."""
+    add = "/admin/threads/schedule/add/"
+    model, owner = model_of(site, "practice/empty"), {"owner": "1", "locale": "en"}
+    when = {"cron": "0 0 29 2 *", "time_zone": "UTC", "is_enabled": "on"}
+    status, _ = operator.post(
+        *(add, add),
+        name="News",
+        prompt="What is new?",
+        most_failures="3",
+        **owner | when | {"model": model},
+    )
+    assert status == 200
+    assert rows(site, "select is_enabled from threads_schedule") == [(1,)]
+
+
+def let_schedule_be_due(site: Site) -> None:
+    """Turn its clock forward."""
+    path = site.env["DATABASE_URL"].removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
+        connection.execute(
+            "update threads_schedule set next_at = '2026-01-01 00:00:00'"
+        )
 
 
 def ended(site: Site, how: signal.Signals) -> object:

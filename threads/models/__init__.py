@@ -4,6 +4,7 @@ from threads.models.catalogue import Agent, Gateway, LanguageModel, Sentence
 from threads.models.conversation import Cell, JournalEntry, Round, Thread
 from threads.models.ledger import CallAttempt, KeyHealth, ToolRun, ToolTurn
 from threads.models.routes import Route, RouteStep
+from threads.models.schedules import Schedule
 from threads.models.servers import ToolServer
 from threads.models.tools import ToolRule
 
@@ -18,6 +19,7 @@ __all__ = [
     "Round",
     "Route",
     "RouteStep",
+    "Schedule",
     "Sentence",
     "Thread",
     "ToolRule",

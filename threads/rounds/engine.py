@@ -1,7 +1,8 @@
 """The rounds that run in this process: started, stopped, waited for, ended.
 
 Each runs as a task on the loop it was started on. A sweeper task beside them
-ends rounds whose worker is gone and takes up those that nobody claimed.
+ends rounds whose worker is gone, takes up those that nobody claimed, and starts
+those that are due by the clock.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from threads.core.snapshot import Position
 from threads.gateway.clients import close_clients
-from threads.rounds import broadcast, ledger, sweep
+from threads.rounds import broadcast, ledger, schedules, sweep
 from threads.rounds.loops import PerLoop, close_database, in_database, start_task
 from threads.rounds.runner import Run
 from threads.tools.mcp import health
@@ -86,12 +87,17 @@ class Engine:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> list[int]:
-        """End lost rounds, take up unclaimed ones; returns those that were ended."""
+        """End lost rounds, take up unclaimed ones, and start what is due by the clock.
+
+        Returns the rounds that were ended.
+        """
         held = frozenset(self._runs)
         ended = await in_database(sweep.end_lost_rounds, timezone.now(), held=held)
         for round_id in ended:
             await _tell_if_over(round_id)
         for round_id in await in_database(sweep.unclaimed_rounds, timezone.now()):
+            self.begin(round_id)
+        for round_id in await in_database(schedules.start_due, timezone.now()):
             self.begin(round_id)
         return ended
 
@@ -110,7 +116,7 @@ async def start(round_id: int) -> None:
 
 
 async def keep_house() -> None:
-    """Let this loop end lost rounds and take up unclaimed ones.
+    """Let this loop end lost rounds, take up unclaimed ones and start what is due.
 
     For servers: a command that ends soon would take up what it cannot finish.
     """
