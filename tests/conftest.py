@@ -9,23 +9,20 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
-from django.contrib.auth.models import Permission, User
-from django.contrib.contenttypes.models import ContentType
-from django.core.management.color import no_style
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client, TransactionTestCase
+from django.test import Client
 from django.utils import translation
 from pytest_django import Settings
-from servestatic.middleware import ServeStaticMiddleware
 
 from tests.canaries import APART, CANARY, OURS, CanaryNet
 from tests.fakegateway import FakeGateway
+from tests.hurry import hurry
 from threads.models import Gateway, LanguageModel, Thread
 from threads.practice.app import PracticeApp
 from threads.practice.server import PracticeServer
@@ -96,48 +93,10 @@ def english() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _quick_hashes() -> Iterator[None]:
-    """Hash passwords once and not a million times; sites in other processes do not."""
+def _quick() -> Iterator[None]:
+    """Spare what takes long and what no test is about."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PBKDF2PasswordHasher, "iterations", 1)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _quick_flushes() -> Iterator[None]:
-    """After a test that commits, only empty the tables.
-
-    Django also makes the rows of its models' names and permissions anew each time,
-    which takes ten times as long; here they stay.
-    """
-
-    def empty(_case: TransactionTestCase) -> None:
-        stay = {ContentType._meta.db_table, Permission._meta.db_table}
-        tables = connection.introspection.django_table_names(
-            only_existing=True, include_views=False
-        )
-        connection.ops.execute_sql_flush(
-            connection.ops.sql_flush(no_style(), [*{*tables} - stay])
-        )
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransactionTestCase, "_fixture_teardown", empty)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _static_files_found_once() -> Iterator[None]:
-    """Look for static files once, and not again for each client of each test."""
-    find, found = ServeStaticMiddleware.add_files_from_finders, dict[str, Any]()
-
-    def find_once(middleware: ServeStaticMiddleware) -> None:
-        if not found:
-            find(middleware)
-            found.update(middleware.files)
-        middleware.files.update(found)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ServeStaticMiddleware, "add_files_from_finders", find_once)
+        hurry(patch)
         yield
 
 
