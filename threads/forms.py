@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from threads.choices import Choice, offered_choice
 from threads.models import Thread, ToolRun
+from threads.models.ledger import ARGUMENTS_LENGTH
 
 LONGEST_MESSAGE = 100_000  # characters
 
@@ -126,7 +127,9 @@ class DecisionForm(forms.Form):
         return cleaned
 
     def _check(self, wanted: str) -> None:
-        if len(wanted) > LONGEST_MESSAGE:
+        if self.changed is None:
+            return
+        if len(wanted) > ARGUMENTS_LENGTH:
             self.add_error("arguments", _("The arguments are too long. Shorten them."))
             return
         try:

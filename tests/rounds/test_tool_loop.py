@@ -333,10 +333,10 @@ async def test_two_tools_then_a_fault_reads_as_it_was_recorded(
 async def test_a_tool_that_is_cancelled_with_its_round_leaves_no_task(
     thread: Thread, gateway: FakeGateway
 ) -> None:
-    began, release = threading.Event(), threading.Event()
+    began, release = threading.Barrier(3), threading.Event()
 
     def hang(word: str) -> str:
-        began.set()
+        began.wait(10)
         release.wait(20)
         return word
 

@@ -91,6 +91,10 @@ class CallAttempt(models.Model):
         return f"#{self.pk} round {self.round_id} {self.call}.{self.attempt} {self.outcome}"
 
 
+ARGUMENTS_LENGTH = 256_000
+"""Characters of arguments with which a tool may run."""
+
+
 class ToolTurn(models.Model):
     """What a model said as it asked for tools: with the runs, one exchange of a round.
 
@@ -103,6 +107,8 @@ class ToolTurn(models.Model):
     call = models.PositiveIntegerField()
     text = models.TextField(blank=True)
     reasoning = models.TextField(blank=True)
+    # How long the round's model had reasoned by then.
+    reasoning_ms = models.PositiveIntegerField(null=True, blank=True)
     text_length = models.PositiveIntegerField()
     model_served = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -6,6 +6,7 @@ words: templates escape them, and long ones are shown in part.
 
 import json
 import sys
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from threads.rendering.stream import Slot
 LONGEST_SHOWN = 4_000
 """Characters of arguments or of a result that a card shows."""
 
+UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
 BRIEF_LENGTH = 120
 SHORTEST_MS = 10
 
@@ -183,11 +185,25 @@ def _value(text: str, limit: int) -> Value:
     if not value:
         return Value("")
     with suppress(RecursionError):
-        laid_out = json.dumps(value, ensure_ascii=False, indent=2)
+        laid_out = visible(json.dumps(value, ensure_ascii=False, indent=2))
         # What is nested deeply is mostly indentation.
         if len(laid_out) <= 4 * len(text) + 100:
             return Value(laid_out, is_json=True)
     return Value(text, is_json=True)
+
+
+def visible(text: str) -> str:
+    """Write what cannot be seen as JSON escapes it: who decides sees what will run.
+
+    Signs that turn the direction of text or have no width, and halves of pairs, which
+    no page can carry. Inside of JSON the value stays the same.
+    """
+    if text.isascii():
+        return text
+    return "".join(
+        json.dumps(sign)[1:-1] if unicodedata.category(sign) in UNSEEN else sign
+        for sign in text
+    )
 
 
 def _brief(arguments: str) -> str:
@@ -196,7 +212,7 @@ def _brief(arguments: str) -> str:
     if isinstance(value, dict):
         with suppress(RecursionError):
             words = ", ".join(map(_in_a_word, value.values()))
-    line = " ".join(words[: 4 * BRIEF_LENGTH].split())
+    line = visible(" ".join(words[: 4 * BRIEF_LENGTH].split()))
     return line if len(line) <= BRIEF_LENGTH else line[: BRIEF_LENGTH - 1] + "…"
 
 

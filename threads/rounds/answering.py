@@ -79,7 +79,7 @@ class Answering:
         done = self.tools.exchanges
         self._first_call = done[-1].turn.call + 1 if done else 1
         if done:
-            self.progress.model_served = done[-1].turn.model_served
+            self.progress.go_on(done[-1].turn)
         self._served_before = ""
         self._draft_served = ""
         self._draft_thinking: Thinking = (None, None)

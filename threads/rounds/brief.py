@@ -97,7 +97,7 @@ def read(round_id: int) -> Brief:
             "thread", "model__gateway", "route", "agent", "user_cell", "answer_cell"
         ).get(pk=round_id)
         common = _common(round_)
-        briefs = [_brief(round_, model, common) for model in _models(round_)]
+        briefs = [_brief(round_, model, common) for model in _models(round_, common)]
     except (DatabaseError, InterfaceError) as error:
         raise HistoryUnreadableError from error
     # A model of a route that cannot be asked is passed over before anything is sent.
@@ -128,12 +128,13 @@ def _common(round_: Round) -> Common:
     )
 
 
-def _models(round_: Round) -> list[LanguageModel | None]:
+def _models(round_: Round, common: Common) -> list[LanguageModel | None]:
     """The models that the round may ask: its own; of a route, those that are left.
 
-    A round that is gone on with asks none that it has left behind.
+    A round that is gone on with asks none that it has left behind, and no other one
+    once a model has asked for tools.
     """
-    if round_.route is None:
+    if round_.route is None or common.exchanges:
         return [round_.model]
     models = list[LanguageModel | None](models_of(round_.route))
     last = round_.attempts.order_by("-call", "-attempt").first()
@@ -150,6 +151,8 @@ def _brief(round_: Round, model: LanguageModel | None, common: Common) -> Brief:
     gateway = default_gateway() if model is None else model.gateway
     is_practice = gateway is not None and gateway.is_practice
     uses_tools = is_practice or (model is not None and bool(model.uses_tools))
+    # A gateway may refuse what was exchanged with tools where none are offered.
+    offers_tools = uses_tools and bool(common.toolset.tools)
     wire_id = round_.model_requested if model is None else model.wire_id
     endpoint, key, problem = _endpoint(model, wire_id, gateway)
     return Brief(
@@ -162,10 +165,10 @@ def _brief(round_: Round, model: LanguageModel | None, common: Common) -> Brief:
         ),
         locale=round_.locale,
         model=wire_id,
-        messages=common.with_tools if uses_tools else common.words_only,
+        messages=common.with_tools if offers_tools else common.words_only,
         exchanges=common.exchanges,
         written=common.written,
-        toolset=common.toolset if uses_tools else Toolset(),
+        toolset=common.toolset if offers_tools else Toolset(),
         attended=round_.attended,
         is_practice=is_practice,
         keeps_cut=round_.agent is not None

@@ -33,8 +33,13 @@ class Engine:
         self._sweeper: asyncio.Task[None] | None = None
 
     def begin(self, round_id: int) -> None:
-        """Run a round as a task; one that runs here already is left alone."""
+        """Run a round as a task; one that runs here already is left alone.
+
+        One that is just being let go of may be wanted again: then it is taken up
+        once that is done.
+        """
         if round_id in self._tasks:
+            self._runs[round_id].is_wanted = True
             return
         run = self._runs[round_id] = Run(round_id)
         task = start_task(self._carry(run), name=f"run-{round_id}")
@@ -77,6 +82,8 @@ class Engine:
         finally:
             self._runs.pop(run.round_id, None)
             self._tasks.pop(run.round_id, None)
+            if run.is_wanted and run.is_let_go:
+                self.begin(run.round_id)
 
     async def _sweep_for_ever(self) -> None:
         while True:

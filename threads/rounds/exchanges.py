@@ -23,6 +23,7 @@ State = ToolRun.State
 NOBODY_THERE = "The tool was not run: a person has to allow it, and nobody is there."
 DECLINED = "The person did not allow this tool to run."
 NOT_RUN = "The tool was not run."
+NO_RESULT = "(The tool gave no result.)"
 
 NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 LONGEST_NAME = 64
@@ -80,7 +81,7 @@ def _call(run: ToolRun) -> Message:
 
 def _told(run: ToolRun) -> Message:
     nothing = MAYBE if run.state == State.UNKNOWN else NOT_RUN
-    text = run.result or (run.state != State.OK and nothing) or ""
+    text = run.result or (NO_RESULT if run.state == State.OK else nothing)
     if run.arguments_asked:
         text = f"[The person changed the arguments to: {run.arguments}]\n{text}"
     return {"role": "tool", "tool_call_id": run.call_id, "content": text}
@@ -189,16 +190,26 @@ def start_run(run: ToolRun, worker: str) -> bool:
     """Mark a run as begun; False when it is not to be begun any more.
 
     The mark comes before the deed: a process that dies in between leaves a run that
-    may or may not have finished, and never one that is run twice (F6).
+    may or may not have finished, and never one that is run twice (F6). Nothing
+    begins once the person has pressed Stop, in whatever process.
     """
     with transaction.atomic():
         held = Round.objects.select_for_update().filter(
-            pk=run.round_id, state=Round.State.RUNNING, worker=worker
+            pk=run.round_id,
+            state=Round.State.RUNNING,
+            worker=worker,
+            stop_requested_at=None,
         )
         allowed = ToolRun.objects.filter(pk=run.pk, state=State.ALLOWED)
         return held.exists() and bool(
             allowed.update(state=State.RUNNING, started_at=timezone.now())
         )
+
+
+def never_began(run: ToolRun) -> None:
+    """Take a mark back that was set for nothing: its worker was broken off first."""
+    running = ToolRun.objects.filter(pk=run.pk, state=State.RUNNING)
+    running.update(state=State.NOT_RUN, started_at=None, ended_at=timezone.now())
 
 
 def end_run(run: ToolRun, result: ToolResult) -> bool:

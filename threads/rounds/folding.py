@@ -28,10 +28,14 @@ def fold(cell: Cell) -> Folded:
 def take_up(cell: Cell) -> Folded:
     """Fold what an earlier worker wrote of a cell, so that another goes on from it.
 
-    What was withdrawn and not replaced stands again: nobody may lose it (X2).
+    What pages show is what stands: a draft that was withdrawn does not come back,
+    since what came in its place may be no text but a tool call.
     """
-    folded = fold(cell)
-    if JournalEntry.objects.filter(cell=cell).exists():
+    entries = list(JournalEntry.objects.filter(cell=cell))
+    newest = generations_of(entries, cell.folded)[-1]
+    number = max(newest.number, cell.text_generation)
+    folded = Folded(number, newest.text, newest.reasoning)
+    if entries:
         with transaction.atomic():
             Cell.objects.filter(pk=cell.pk).update(
                 text=folded.text,

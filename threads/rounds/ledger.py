@@ -73,16 +73,18 @@ def request_stop(round_id: int) -> None:
 def park_round(round_id: int, worker: str) -> bool:
     """Let go of a round whose person has to decide on a tool first.
 
-    False when nothing waits for a word any more: then its worker goes on with it.
-    True as well when it is not this worker's: he has no more to do with it. A stop
-    that was pressed meanwhile ends it here.
+    False when its worker has more to do: something has been allowed, or nothing waits
+    for a word any more. True as well when it is not this worker's: he has no more to
+    do with it. A stop that was pressed meanwhile ends it here.
     """
     with transaction.atomic():
         held = Round.objects.select_for_update().filter(
             pk=round_id, state=Round.State.RUNNING, worker=worker
         )
-        waiting = ToolRun.objects.filter(round=round_id, state=ToolRun.State.WAITING)
-        if held.exists() and not waiting.exists():
+        runs = ToolRun.objects.filter(round=round_id)
+        waits = runs.filter(state=ToolRun.State.WAITING).exists()
+        has_more = not waits or runs.filter(state=ToolRun.State.ALLOWED).exists()
+        if has_more and held.filter(stop_requested_at=None).exists():
             return False
         held.update(state=Round.State.ASKING, worker="")
     end_if_stopped_unclaimed(round_id)

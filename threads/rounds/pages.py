@@ -137,6 +137,7 @@ def _cells(thread: Thread, ids: Iterable[int]) -> Iterable[Cell]:
     return (
         Cell.objects.filter(thread=thread, pk__in=ids)
         .select_related("question", "round__model", "round__route")
+        .prefetch_related("round__route__steps__model")
         .order_by("position")
     )
 
@@ -154,6 +155,7 @@ def _read_new(thread: Thread, lack: Lack, reading: Reading) -> None:
     cells = list(
         Cell.objects.filter(wanted, thread=thread)
         .select_related("question", "round__model", "round__route")
+        .prefetch_related("round__route__steps__model")
         .shown()[:MOST_CELLS]
     )
     if cells:

@@ -7,6 +7,7 @@ from threads.conf import Bounds
 from threads.core.faults import Verdict
 from threads.core.retry import Policy
 from threads.gateway.calls import CallBounds
+from threads.models import ToolTurn
 from threads.rounds.brief import Brief
 
 PRACTICE_SECONDS = 8.0
@@ -45,6 +46,13 @@ class Progress:
     @thinking.setter
     def thinking(self, thinking: Thinking) -> None:
         self.reasoning_began, self.reasoning_ended = thinking
+
+    def go_on(self, turn: ToolTurn) -> None:
+        """Begin where an earlier worker of the round was at this turn."""
+        self.model_served = turn.model_served
+        if turn.reasoning_ms is not None:
+            now = monotonic()
+            self.thinking = (now - turn.reasoning_ms / 1000, now)
 
     @property
     def reasoning_ms(self) -> int | None:

@@ -75,6 +75,8 @@ class Run:
         self.markers = Markers()
         # It waits for a person, and no more for this process.
         self.is_let_go = False
+        # Somebody asked for it while it was running.
+        self.is_wanted = False
         self._woken = asyncio.Event()
 
     def stop(self, seen: Position | None = None) -> None:
@@ -215,13 +217,14 @@ class Run:
         A round that was let go of is not ended here, whatever was pressed since.
         """
         await answering.account()
-        if not work.cancelled() and work.exception() is None and work.result() is None:
+        if await answering.tools.was_parked():
             return None
         ended_itself = not work.cancelled() and (
             work.exception() is None or not self.markers.any
         )
-        if ended_itself and not self.markers.stop:
-            return work.result()
+        verdict = work.result() if ended_itself else None
+        if verdict is not None and not self.markers.stop:
+            return verdict
         if self.markers.stop:
             return ledger.STOPPED
         if self.markers.shutdown:

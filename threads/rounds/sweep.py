@@ -72,7 +72,9 @@ def _end_undecided(now: datetime) -> list[int]:
         round__state=Round.State.ASKING,
         asked_at__lt=now - timedelta(seconds=DECISION_SECONDS),
     )
-    for round_id, tool in waiting.values_list("round", "name"):
+    # Of several tools that wait, the first is named.
+    tools = dict(waiting.order_by("-call", "-position").values_list("round", "name"))
+    for round_id, tool in tools.items():
         outcome = ledger.Outcome(NOT_DECIDED, params={"tool": tool})
         if ledger.finish_round(round_id, outcome, leaving=Round.State.ASKING):
             ended.append(round_id)

@@ -5,7 +5,8 @@ process can set (requirement F6).
 """
 
 import asyncio
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import groupby
 
@@ -20,15 +21,18 @@ from threads.rounds import broadcast, exchanges, ledger
 from threads.rounds.brief import Brief
 from threads.rounds.hub import announce
 from threads.rounds.live import LiveCell
-from threads.rounds.loops import in_database
+from threads.rounds.loops import in_database, start_task
 from threads.rounds.progress import Progress
 from threads.rounds.published import Activity
 from threads.rounds.worker import worker_id
 from threads.tools.registry import ToolContext
-from threads.tools.running import run_asked
+from threads.tools.running import ToolResult, run_asked
 from threads.tools.toolset import Toolset
 
+logger = logging.getLogger(__name__)
+
 State = ToolRun.State
+WRITE_WAITS = (0.2, 0.5, 1.0, 2.0)
 ENDED_BADLY = frozenset({State.ERROR, State.NOT_RUN, State.UNKNOWN})
 
 
@@ -42,6 +46,7 @@ class ToolWork:
         self._live = live
         self._toolset = brief.toolset
         self._spiral = Spiral()
+        self._parking: asyncio.Task[bool] | None = None
         self.verdict: Verdict | None = None
         for exchange in self.exchanges:
             for run in exchange.runs:
@@ -61,6 +66,7 @@ class ToolWork:
             call=call,
             text=ended.text,
             reasoning=ended.reasoning,
+            reasoning_ms=self._progress.reasoning_ms,
             text_length=self._live.length,
             model_served=ended.model_served,
         )
@@ -93,18 +99,26 @@ class ToolWork:
         this process has no more to do with it.
         """
         while self.is_open:
-            exchange, place = self.exchanges[-1], self._brief.place
+            exchange = self.exchanges[-1]
             if self.verdict is None:
                 await self._run_allowed(exchange.allowed)
-            else:
-                await in_database(exchanges.end_all, place.round_id)
+            if self.verdict is not None:
+                await in_database(exchanges.end_all, self._brief.place.round_id)
             self.exchanges[-1] = await in_database(exchanges.reread, exchange)
-            if self.exchanges[-1].is_open:
-                park = ledger.park_round
-                is_parked: bool = await in_database(park, place.round_id, worker_id())
-                if is_parked:
-                    return False
+            if self.exchanges[-1].is_open and await self._park():
+                return False
         return True
+
+    async def was_parked(self) -> bool:
+        """Whether the round has been let go of, whoever was broken off meanwhile."""
+        return self._parking is not None and await self._parking
+
+    async def _park(self) -> bool:
+        """Let go of the round; False when there is more to be done here."""
+        place = self._brief.place
+        parking = in_database(ledger.park_round, place.round_id, worker_id())
+        self._parking = start_task(parking, name=f"park-{place.round_id}")
+        return await asyncio.shield(self._parking)
 
     async def _run_allowed(self, runs: list[ToolRun]) -> None:
         """Run tools in the order in which they were asked for.
@@ -113,11 +127,10 @@ class ToolWork:
         """
         for has_effects, group in groupby(runs, key=lambda run: run.has_effects):
             together = list(group)
-            if has_effects:
-                for run in together:
-                    await self._run_group([run])
-            else:
-                await self._run_group(together)
+            groups = [[run] for run in together] if has_effects else [together]
+            for each in groups:
+                if self.verdict is None:
+                    await self._run_group(each)
 
     async def _run_group(self, runs: list[ToolRun]) -> None:
         self._show(runs)
@@ -135,7 +148,7 @@ class ToolWork:
 
     async def _run_one(self, run: ToolRun) -> None:
         place = self._brief.place
-        if not await in_database(exchanges.start_run, run, worker_id()):
+        if not await self._started(run):
             return
         await broadcast.tools_changed(place, run.call)
         context = ToolContext(
@@ -147,11 +160,20 @@ class ToolWork:
         )
         asked = ToolCall(run.call_id, run.name, run.arguments)
         result = await run_asked(asked, self._toolset, context)
-        await in_database(exchanges.end_run, run, result)
+        await _written(exchanges.end_run, run, result)
         if run.name in self._progress.tools:
             self._progress.tools.remove(run.name)
         self._note(run)
         await broadcast.tools_changed(place, run.call)
+
+    async def _started(self, run: ToolRun) -> bool:
+        """Mark a run as begun; broken off in this moment, it has not begun."""
+        try:
+            return await in_database(exchanges.start_run, run, worker_id())
+        except asyncio.CancelledError:
+            # Whether the mark was set is not known; the writers' thread keeps order.
+            start_task(in_database(exchanges.never_began, run), name="never-began")
+            raise
 
     def _ask(self, run: ToolRun) -> Verdict | None:
         """Count a call; the verdict if it is one too many of the same."""
@@ -160,8 +182,11 @@ class ToolWork:
         return found
 
     def _note(self, run: ToolRun) -> None:
-        """Count a call that did not end well; one that waits has not ended."""
-        if run.state in ENDED_BADLY:
+        """Count a call that did not end well.
+
+        One that waits has not ended, and one that the person declined did not fail.
+        """
+        if run.state in ENDED_BADLY and run.result != exchanges.DECLINED:
             asked = run.arguments_asked or run.arguments
             found = self._spiral.fail(run.name, asked, run.result)
             self.verdict = self.verdict or found
@@ -177,6 +202,25 @@ class ToolWork:
             attended=self._brief.attended,
             may_run=may_run,
         )
+
+
+async def _written(
+    write: Callable[[ToolRun, ToolResult], bool], run: ToolRun, result: ToolResult
+) -> None:
+    """Write what became of a tool, which nobody could find out again.
+
+    Raises:
+        DatabaseError: it could not be written within some seconds.
+    """
+    for wait in WRITE_WAITS:
+        try:
+            await in_database(write, run, result)
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("TOOL_RESULT_NOT_WRITTEN %s", type(error).__name__)
+            await asyncio.sleep(wait)
+        else:
+            return
+    await in_database(write, run, result)
 
 
 def _forbid(run: ToolRun) -> None:

@@ -10,7 +10,7 @@ from django.utils.translation import get_language, get_language_info
 
 from threads.choices import offered_choices, value_of
 from threads.forms import DecisionForm
-from threads.models import Cell, LanguageModel
+from threads.models import Cell
 from threads.rendering.remedies import Remedy, remedies
 from threads.rendering.tools import Card, ToolsOf
 from threads.sentences import sentence_for
@@ -76,11 +76,10 @@ def asked_first(cell: Cell) -> str:
         return ""
     if model.wire_id == asked.model_requested:
         return ""
-    known = LanguageModel.objects.filter(
-        wire_id=asked.model_requested, route_steps__route=asked.route_id
-    )
-    first = known.first()
-    return asked.model_requested if first is None else first.name
+    steps = asked.route.steps.all() if asked.route else ()
+    known = (step.model for step in steps)
+    first = (each.name for each in known if each.wire_id == asked.model_requested)
+    return next(first, asked.model_requested)
 
 
 @register.simple_tag(takes_context=True)

@@ -17,7 +17,8 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import Draft202012Validator, extend, validator_for
 from referencing import Registry
 
-ARGUMENTS_LENGTH = 256_000
+from threads.models.ledger import ARGUMENTS_LENGTH
+
 DEEPEST = 100
 LONGEST_WORDS = 500
 MOST_ERRORS = 100

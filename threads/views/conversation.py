@@ -44,7 +44,11 @@ def active_round(thread: Thread) -> Round | None:
 
 def with_views(cells: QuerySet[Cell]) -> dict[str, Any]:
     """Return the context of cells of one thread: each with what a page shows of it."""
-    rows = list(cells.select_related("round__model", "round__route"))
+    rows = list(
+        cells.select_related("round__model", "round__route").prefetch_related(
+            "round__route__steps__model"
+        )
+    )
     shared = Shared(rows)
     return {
         "cells": [
