@@ -240,6 +240,9 @@ LOGGING = {
         "openai": {"level": "WARNING"},
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
+        # It quotes addresses and answers at every level; what went wrong with a
+        # tool server we say ourselves.
+        "mcp": {"level": "CRITICAL"},
         "asyncio": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "django.db.backends": {"level": "WARNING"},

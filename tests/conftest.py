@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.contrib.auth.hashers import PBKDF2PasswordHasher, make_password
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -22,6 +22,7 @@ from pytest_django import Settings
 
 from tests.canaries import APART, CANARY, OURS, CanaryNet
 from tests.fakegateway import FakeGateway
+from tests.hurry import hurry
 from threads.models import Gateway, LanguageModel, Thread
 from threads.practice.app import PracticeApp
 from threads.practice.server import PracticeServer
@@ -92,10 +93,10 @@ def english() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _quick_hashes() -> Iterator[None]:
-    """Hash passwords once and not a million times; sites in other processes do not."""
+def _quick() -> Iterator[None]:
+    """Spare what takes long and what no test is about."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PBKDF2PasswordHasher, "iterations", 1)
+        hurry(patch)
         yield
 
 
@@ -142,7 +143,9 @@ def model_now(
         },
     )
     model, _ = LanguageModel.objects.get_or_create(
-        gateway=gateway, wire_id=wire_id, defaults={"name": wire_id}
+        gateway=gateway,
+        wire_id=wire_id,
+        defaults={"name": wire_id, "uses_tools": True},
     )
     return model
 

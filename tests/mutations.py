@@ -7,15 +7,17 @@ its test files are run there. A rule whose tests do not go red is not tested; on
 makes everything red was not reverted but broken, and does not count either.
 """
 
+import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = (
@@ -25,11 +27,17 @@ SOURCE = (
 AT_ONCE = 2
 PATIENCE_SECONDS = 240
 PLAIN = (
-    *("-q", "--tb=line", "-o", "addopts="),
+    *("-q", "--tb=line", "--assert=plain", "-o", "addopts="),
     *("-p", "no:xdist", "-p", "no:randomly", "-p", "no:hypothesispytest"),
-    *("-p", "no:cacheprovider"),
+    *("-p", "no:cacheprovider", "--no-migrations"),
 )
 """One process, in one order, and no plugin that only takes time to load."""
+
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["openai.types", "pytest", "django.db.models"])
+"""Each run is a process of its own that has others' packages, and none of ours."""
+
+REPORT, SAID = "report.xml", "said.txt"
 
 TESTS_FAILED = 1
 """pytest's exit status when tests failed, and nothing else was wrong."""
@@ -37,6 +45,7 @@ TESTS_FAILED = 1
 RETRY = "threads/core/retry.py"
 CALLS = "threads/gateway/calls.py"
 SNAPSHOT = "threads/core/snapshot.py"
+EXCHANGES = "threads/rounds/exchanges.py"
 
 DECISIONS = "tests/core/test_retry.py"
 
@@ -71,6 +80,14 @@ RULES = (
         3,
     ),
     Rule(
+        "a route's next model is asked only before any output (D17, D8)",
+        RETRY,
+        "if attempted.has_text or attempted.had_text or not attempted.is_withdrawable:",
+        "if attempted.is_withdrawable is None:",
+        (DECISIONS, "tests/gateway/test_lineup.py"),
+        3,
+    ),
+    Rule(
         "the last text that was read stands again (X2, E8)",
         SNAPSHOT,
         "stands = next((each for each in reversed(generations) if not each.is_bare), newest)",
@@ -89,8 +106,8 @@ RULES = (
     Rule(
         "no attempt starts after the window, its wait included (D2)",
         RETRY,
-        "if attempted.elapsed_seconds + wait > policy.window_seconds:",
-        "if attempted.elapsed_seconds < 0:",
+        "if attempted.elapsed_seconds + wait <= policy.window_seconds:",
+        "if attempted.elapsed_seconds >= 0:",
         (DECISIONS, "tests/gateway/test_sent_once.py"),
         2,
     ),
@@ -104,6 +121,30 @@ RULES = (
         "            pass\n",
         ("tests/gateway/test_stop_while_waiting.py",),
         1,
+    ),
+    Rule(
+        "what had come of calls in a cut answer is no call (F14, D8)",
+        CALLS,
+        "tool_calls=calls if is_whole else (),",
+        "tool_calls=calls,",
+        ("tests/gateway/test_tool_calls.py",),
+        1,
+    ),
+    Rule(
+        "a tool run begins once (F6)",
+        EXCHANGES,
+        "allowed = ToolRun.objects.filter(pk=run.pk, state=State.ALLOWED)",
+        "allowed = ToolRun.objects.filter(pk=run.pk)",
+        ("tests/rounds/test_run_once.py",),
+        2,
+    ),
+    Rule(
+        "a tool that asks first does not run unasked (F6)",
+        EXCHANGES,
+        "if not result and not toolset.must_ask(asked.name):",
+        "if not result:",
+        ("tests/rounds/test_run_once.py",),
+        2,
     ),
 )
 
@@ -138,7 +179,11 @@ def reverted(source: str, rule: Rule) -> str:
 
 
 def run(tests: tuple[str, ...], rule: Rule | None = None) -> Result:
-    """Run these files in a copy of the source, without the rule if one is given."""
+    """Run these files in a copy of the source, without the rule if one is given.
+
+    Raises:
+        TimeoutError: they did not end.
+    """
     with tempfile.TemporaryDirectory(prefix="mutation-") as place:
         copy = Path(place)
         for name in SOURCE:
@@ -149,20 +194,32 @@ def run(tests: tuple[str, ...], rule: Rule | None = None) -> Result:
         if rule is not None:
             file = copy / rule.file
             file.write_text(reverted(file.read_text("utf-8"), rule), "utf-8")
-        report = copy / "report.xml"
-        done = subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-m", "pytest", *PLAIN, f"--junitxml={report}", *tests],
-            cwd=copy,
-            env=os.environ | {"PYTHONPATH": str(copy)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE_SECONDS,
-        )
-        return _read(report, done)
+        process = PROCESSES.Process(target=_there, args=(copy, tests))
+        process.start()
+        process.join(PATIENCE_SECONDS)
+        if process.exitcode is None:
+            process.kill()
+            raise TimeoutError(f"{tests} did not end")
+        return _read(copy / REPORT, process.exitcode, (copy / SAID).read_text("utf-8"))
 
 
-def _read(report: Path, done: subprocess.CompletedProcess[str]) -> Result:
+def _there(copy: Path, tests: tuple[str, ...]) -> None:
+    """Be the process that runs them: what is ours is imported from the copy."""
+    os.chdir(copy)
+    with open(SAID, "wb") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in SOURCE:
+            del sys.modules[name]
+    sys.path[:] = [
+        str(copy),
+        *(each for each in sys.path if each not in ("", str(ROOT))),
+    ]
+    sys.exit(pytest.main([*PLAIN, f"--junitxml={REPORT}", *tests]))
+
+
+def _read(report: Path, status: int, said: str) -> Result:
     red, all_of_them = set[str](), set[str]()
     if report.exists():
         for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - ours
@@ -171,7 +228,7 @@ def _read(report: Path, done: subprocess.CompletedProcess[str]) -> Result:
             if case.find("failure") is not None or case.find("error") is not None:
                 red.add(name)
     green = all_of_them - red
-    return Result(done.returncode, frozenset(red), frozenset(green), done.stdout)
+    return Result(status, frozenset(red), frozenset(green), said)
 
 
 def trouble(rule: Rule, result: Result, named: frozenset[str]) -> str:
@@ -219,6 +276,6 @@ def say(line: str) -> None:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (Problem, subprocess.TimeoutExpired) as error:
+    except (Problem, TimeoutError) as error:
         say(str(error))
         sys.exit(1)

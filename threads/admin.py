@@ -4,17 +4,24 @@ What rounds wrote is never edited here; it is the record from which causes are
 read. Provider keys are in the environment and nowhere on these pages.
 """
 
-from typing import cast
+from typing import Any, cast
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from modeltranslation.admin import TranslationAdmin
 
+from threads.admin_rounds import LedgerAdmin
+from threads.admin_rounds import RoundAdmin as RoundAdmin
+from threads.admin_schedules import ScheduleAdmin as ScheduleAdmin
+from threads.admin_servers import ToolServerAdmin as ToolServerAdmin
+from threads.admin_tools import ToolRuleInline
+from threads.endpoints import models_of
 from threads.models import (
     Agent,
     CallAttempt,
@@ -22,35 +29,15 @@ from threads.models import (
     Gateway,
     KeyHealth,
     LanguageModel,
-    Round,
+    Route,
+    RouteStep,
     Sentence,
     Thread,
     ToolRun,
 )
 from threads.rounds import keyhealth
 
-
-class LedgerAdmin(admin.ModelAdmin[Model]):
-    """Rows to read: nobody adds, changes or deletes them here."""
-
-    list_per_page = 50
-    show_full_result_count = False
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse: rounds write the ledger."""
-        return False
-
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        """Refuse: a record stays what it was."""
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        """Refuse: a record stays."""
-        return False
+MOST_STEPS = 8
 
 
 @admin.register(Gateway)
@@ -72,10 +59,12 @@ class LanguageModelAdmin(TranslationAdmin[LanguageModel]):
         "is_enabled",
         "is_default",
         "position",
+        "uses_tools",
+        "context_window",
         "input_price",
         "output_price",
     )
-    list_filter = ("gateway", "is_enabled")
+    list_filter = ("gateway", "is_enabled", "uses_tools")
     search_fields = ("wire_id", "name")
 
 
@@ -84,6 +73,54 @@ class AgentAdmin(TranslationAdmin[Agent]):
     """Ways to answer."""
 
     list_display = ("slug", "name", "model", "cut_policy", "is_enabled")
+    inlines = (ToolRuleInline,)
+
+
+class RouteStepInline(admin.TabularInline[RouteStep, Route]):
+    """The models of a route, in the order in which they are asked."""
+
+    model = RouteStep
+    extra = 0
+    min_num = 1
+    max_num = MOST_STEPS
+    ordering = ("position", "pk")
+
+
+@admin.register(Route)
+class RouteAdmin(TranslationAdmin[Route]):
+    """Routes; one that cannot be chosen is told so."""
+
+    list_display = (
+        *("slug", "name", "asks", "tries", "advances_on_refusal"),
+        *("is_enabled", "position"),
+    )
+    inlines = (RouteStepInline,)
+
+    @admin.display(description=_("asks"))
+    def asks(self, route: Route) -> str:
+        """List the models that it asks as things are now."""
+        asked = ", ".join(model.wire_id for model in models_of(route))
+        return asked or str(_("no model: nobody can choose it"))
+
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: forms.ModelForm[Route],
+        formsets: list[Any],
+        change: bool,
+    ) -> None:
+        """Say so where the route, as it is saved, has nobody to ask."""
+        super().save_related(request, form, formsets, change)
+        if not models_of(form.instance):
+            self.message_user(
+                request,
+                _(
+                    "Nobody can choose this route: it is switched off, or none of its "
+                    "models is offered. Enable it, or add a model whose gateway is "
+                    "in force."
+                ),
+                messages.WARNING,
+            )
 
 
 @admin.register(Sentence)
@@ -113,19 +150,6 @@ class CellAdmin(LedgerAdmin):
     ordering = ("-pk",)
 
 
-@admin.register(Round)
-class RoundAdmin(LedgerAdmin):
-    """Rounds with how they ended."""
-
-    list_display = (
-        *("__str__", "thread", "model_requested", "model_served"),
-        *("ending", "code", "attended", "created_at", "ended_at"),
-    )
-    list_filter = ("state", "ending", "attended")
-    list_select_related = ("thread",)
-    ordering = ("-pk",)
-
-
 @admin.register(CallAttempt)
 class CallAttemptAdmin(LedgerAdmin):
     """Every attempt of every call."""
@@ -146,8 +170,12 @@ class CallAttemptAdmin(LedgerAdmin):
 class ToolRunAdmin(LedgerAdmin):
     """Every tool run."""
 
-    list_display = ("__str__", "round", "name", "state", "has_effects", "started_at")
+    list_display = (
+        *("__str__", "round", "name", "state", "has_effects"),
+        *("decided_by", "asked_at", "started_at", "ended_at"),
+    )
     list_filter = ("state", "has_effects", "name")
+    list_select_related = ("round", "decided_by")
     ordering = ("-pk",)
 
 

@@ -129,11 +129,12 @@ class ThreadConsumer(AsyncWebsocketConsumer):
                 watcher.shown[cell_id] = Shown(
                     generation, blocks=blocks, offset=offset, reasoning=reasoning
                 )
-                self.lack.doubtful.add(cell_id)
+                self.lack.doubtful[cell_id] = watcher.shown[cell_id]
             else:
                 watcher.shown[cell_id] = live.place(
                     generation, blocks, offset, reasoning
                 )
+            self.lack.lacks_tools(cell_id)
 
     # Notices from the channel layer.
 
@@ -145,6 +146,17 @@ class ThreadConsumer(AsyncWebsocketConsumer):
     async def round_ended(self, notice: dict[str, Any]) -> None:
         """An answer is over."""
         self.lack.ended[notice["cells"][-1]] = None
+        self._note_lack()
+
+    async def tools_changed(self, notice: dict[str, Any]) -> None:
+        """A tool is in another state."""
+        self.lack.lacks_tools(notice["cell"], notice["call"])
+        if self.watcher is not None:
+            self.watcher.wake.set()
+
+    async def tools_wait(self, notice: dict[str, Any]) -> None:
+        """An answer waits for a person to decide on its tools."""
+        self.lack.lacks_tools(notice["cell"])
         self._note_lack()
 
     async def cells_changed(self, notice: dict[str, Any]) -> None:
@@ -203,6 +215,8 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         self.position = max(position, reading.position)
         for message in reading.messages:
             await self._send(message)
+        for cell_id, (generation, words) in reading.notes.items():
+            await self._send_note(cell_id, generation, words)
         watcher.shown |= reading.shown
         for cell_id in reading.over:
             watcher.forget(cell_id)
@@ -220,20 +234,27 @@ class ThreadConsumer(AsyncWebsocketConsumer):
         for cell_id in self.resyncs:
             if cell_id in watcher.cells:
                 watcher.shown[cell_id] = NOWHERE
+                self.lack.lacks_tools(cell_id)
             else:
                 self.lack.whole.add(cell_id)
         self.resyncs.clear()
 
     async def _send_notes(self, watcher: Watcher) -> None:
         for cell_id, live in list(watcher.cells.items()):
+            if live.is_over:
+                # Its round is over, or waits for a person: the database knows.
+                continue
             words = note(live) if cell_id in watcher.shown else Note()
-            if words != self.notes.get(cell_id, Note()):
-                self.notes[cell_id] = words
-                generation = live.published.shown.generation
-                frame = {"c": cell_id, "g": generation, "note": escape(words.text)}
-                if words.again:
-                    frame["again"] = words.again
-                await self._send(json.dumps(frame, ensure_ascii=False))
+            await self._send_note(cell_id, live.published.shown.generation, words)
+
+    async def _send_note(self, cell_id: int, generation: int, words: Note) -> None:
+        if words == self.notes.get(cell_id, Note()):
+            return
+        self.notes[cell_id] = words
+        frame = {"c": cell_id, "g": generation, "note": escape(words.text)}
+        if words.again:
+            frame["again"] = words.again
+        await self._send(json.dumps(frame, ensure_ascii=False))
 
     async def _send(self, message: str) -> None:
         await self.send(message)

@@ -14,7 +14,7 @@ from django.db.models import Case, QuerySet, When
 
 from threads import conf
 from threads.gateway.client import Endpoint
-from threads.models import Gateway, LanguageModel
+from threads.models import Gateway, LanguageModel, Route
 from threads.practice.server import PracticeServer
 
 ENVIRONMENT, LOCAL, PRACTICE = "environment", "local", "practice"
@@ -66,6 +66,15 @@ def offered_models() -> QuerySet[LanguageModel]:
         .select_related("gateway")
         .order_by("position", "wire_id")
     )
+
+
+def models_of(route: Route) -> list[LanguageModel]:
+    """The models that a route asks, in its order; those not offered are left out."""
+    if not route.is_enabled:
+        return []
+    steps = route.steps.filter(model__in=offered_models())
+    steps = steps.select_related("model__gateway").order_by("position", "pk")
+    return [step.model for step in steps]
 
 
 def default_model(offered: Iterable[LanguageModel]) -> LanguageModel | None:

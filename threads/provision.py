@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from babel.messages import mofile, pofile
@@ -15,11 +16,20 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
 from threads import conf, localmodel
-from threads.endpoints import ENVIRONMENT, LOCAL, PRACTICE, endpoint_of, environment_url
+from threads.endpoints import (
+    ENVIRONMENT,
+    LOCAL,
+    PRACTICE,
+    endpoint_of,
+    environment_url,
+    gateways_in_force,
+)
 from threads.gateway.client import Endpoint, GatewayClient
-from threads.models import Gateway, LanguageModel, Sentence
+from threads.gateway.listing import ListedModel
+from threads.models import Gateway, LanguageModel, Route, RouteStep, Sentence
 from threads.practice.models import PRACTICE_MODELS
 from threads.sentences import ENGLISH
 
@@ -28,6 +38,10 @@ logger = logging.getLogger(__name__)
 DISCOVERY_SECONDS = 5.0
 DISCOVERY_LIMIT = 200
 FIRST_OPERATOR = "operator"
+PRACTICE_ROUTE = "practice-second"
+ROUTE_NAME = "Second model answers"
+ROUTE_DESCRIPTION = "The first model fails before a word; the next one answers."
+PRACTICE_STEPS = ("practice/error-first", "practice/steady")
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
@@ -110,15 +124,36 @@ def _offer_practice(gateway: Gateway) -> None:
         for place, model in enumerate(PRACTICE_MODELS, 1)
         if model.wire_id not in known
     )
-    # A release may bring a language; what an operator wrote stays as it is.
     for wire_id, model in known.items():
-        missing = {
-            column: text
-            for column, text in words.get(wire_id, {}).items()
-            if not getattr(model, column)
-        }
-        if missing:
-            gateway.models.filter(pk=model.pk).update(**missing)
+        _add_words(model, words.get(wire_id, {}))
+    _offer_practice_route(gateway, words.get(PRACTICE_ROUTE, {}))
+
+
+def _add_words(row: LanguageModel | Route, words: dict[str, str]) -> None:
+    """Fill in what is missing: a release may bring a language, and what an operator
+    wrote stays as it is."""
+    missing = {name: text for name, text in words.items() if not getattr(row, name)}
+    if missing:
+        type(row).objects.filter(pk=row.pk).update(**missing)
+
+
+def _offer_practice_route(gateway: Gateway, words: dict[str, str]) -> None:
+    """Make a route in which the second model answers.
+
+    Once: an operator's own steps stay, and so does a route without any.
+    """
+    route, is_new = Route.objects.get_or_create(
+        slug=PRACTICE_ROUTE,
+        defaults={"name": ROUTE_NAME, "description": ROUTE_DESCRIPTION},
+    )
+    _add_words(route, words)
+    if is_new:
+        models = {model.wire_id: model for model in gateway.models.all()}
+        RouteStep.objects.bulk_create(
+            RouteStep(route=route, model=models[wire_id], position=place)
+            for place, wire_id in enumerate(PRACTICE_STEPS, 1)
+            if wire_id in models
+        )
 
 
 def _practice_words() -> dict[str, dict[str, str]]:
@@ -162,29 +197,83 @@ def withdraw_local_model() -> None:
 
 
 def discover_models() -> int:
-    """Ask a real gateway that has no model here yet which ones it serves.
+    """Ask real gateways which models they serve, and what those can.
 
-    Bounded; a gateway that does not tell is left as it is.
+    Models are added to the environment's gateway while it has none; of models that
+    are here, only what nobody has set is filled in. Bounded; a gateway that does not
+    tell is left as it is.
 
     Returns:
         How many models were added.
     """
-    gateway = Gateway.objects.filter(slug=ENVIRONMENT, is_enabled=True).first()
-    if not conf.gateway_configured() or gateway is None or gateway.models.exists():
-        return 0
-    endpoint = endpoint_of(None)
-    wire_ids = asyncio.run(_listed(endpoint)) if endpoint is not None else []
+    real = gateways_in_force().exclude(is_practice=True).exclude(slug=LOCAL)
+    asked = {gateway: _asked_at(gateway) for gateway in real}
+    endpoints = {gateway: at for gateway, at in asked.items() if at is not None}
+    lists = asyncio.run(_all_listed(endpoints.values()))
+    added = 0
+    for gateway, listed in zip(endpoints, lists, strict=True):
+        if gateway.models.exists():
+            _fill_in(gateway, listed)
+        else:
+            added += _add(gateway, listed[:DISCOVERY_LIMIT])
+    return added
+
+
+UNSET = Q(context_window=None) | Q(uses_tools=None)
+
+
+def _asked_at(gateway: Gateway) -> Endpoint | None:
+    """Where a gateway is asked for its list; None where that would tell us nothing."""
+    model = gateway.models.filter(UNSET, is_enabled=True).first()
+    if model is not None:
+        return endpoint_of(model)
+    is_new = gateway.slug == ENVIRONMENT and not gateway.models.exists()
+    return endpoint_of(None) if is_new else None
+
+
+def _add(gateway: Gateway, listed: list[ListedModel]) -> int:
     models = [
         LanguageModel(
-            gateway=gateway, wire_id=wire_id, name=wire_id[:100], position=place
+            gateway=gateway,
+            wire_id=model.wire_id,
+            name=model.wire_id[:100],
+            position=place,
+            context_window=model.context_window,
+            uses_tools=model.uses_tools,
+            reasoning_effort=_effort(model),
         )
-        for place, wire_id in enumerate(wire_ids[:DISCOVERY_LIMIT], 1)
+        for place, model in enumerate(listed, 1)
     ]
-    LanguageModel.objects.bulk_create(models)
-    return len(models)
+    return len(LanguageModel.objects.bulk_create(models))
 
 
-async def _listed(endpoint: Endpoint) -> list[str]:
+def _fill_in(gateway: Gateway, listed: list[ListedModel]) -> None:
+    """Say of known models what nobody has set; each value only where it is empty."""
+    said = {model.wire_id: model for model in listed}
+    for row in gateway.models.filter(UNSET):
+        model = said.get(row.wire_id)
+        if model is None:
+            continue
+        if row.context_window is None and row.uses_tools is None:
+            row.reasoning_effort = row.reasoning_effort or _effort(model)
+        if row.context_window is None:
+            row.context_window = model.context_window
+        if row.uses_tools is None:
+            row.uses_tools = model.uses_tools
+        row.save(update_fields=["context_window", "uses_tools", "reasoning_effort"])
+
+
+def _effort(model: ListedModel) -> LanguageModel.Effort:
+    """A model that has to reason is not told how much (classifier, Q2)."""
+    effort = LanguageModel.Effort
+    return effort.OMIT if model.must_reason else effort.NEEDED
+
+
+async def _all_listed(endpoints: Iterable[Endpoint]) -> list[list[ListedModel]]:
+    return await asyncio.gather(*(_listed(endpoint) for endpoint in endpoints))
+
+
+async def _listed(endpoint: Endpoint) -> list[ListedModel]:
     client = GatewayClient(endpoint)
     try:
         return await client.list_models(seconds=DISCOVERY_SECONDS)

@@ -73,6 +73,14 @@ ENGLISH = {
         "This conversation is too long for {model}. Shorten the message, start a new thread, "
         "or choose a model that reads more."
     ),
+    "request.message_too_long": (
+        "This message is longer than {model} can read, so it was not sent. Shorten the message, "
+        "or choose a model that reads more."
+    ),
+    "request.results_too_long": (
+        "What the tools brought back is more than {model} can read, so it was not asked again. "
+        "Change the message so that less is looked up, or choose a model that reads more."
+    ),
     "request.rejected": (
         "The gateway did not accept this message for {model}. What it objected to stands below; "
         "change the message or choose another model."
@@ -161,6 +169,18 @@ ENGLISH = {
     "round.history": (
         "The earlier part of this thread could not be read, so {model} was not asked. That was on"
         " our side. Send your message again."
+    ),
+    "round.same_call": (
+        "{model} asked the tool {tool} for the same thing again and again, so the round was ended."
+        " What arrived is kept. Put your message differently, or choose another model."
+    ),
+    "round.same_error": (
+        "The tool {tool} failed in the same way again and again, so the round was ended. What "
+        "arrived is kept. Put your message differently, or tell your operator about the tool."
+    ),
+    "round.not_decided": (
+        "You were asked whether the tool {tool} may run, and the time to answer is over. It was "
+        "not run. What arrived is kept. Send your message again."
     ),
     "round.tool_rounds": (
         "{model} kept on calling tools without coming to an answer. Put your message differently,"

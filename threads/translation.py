@@ -2,7 +2,7 @@
 
 from modeltranslation.translator import TranslationOptions, register
 
-from threads.models import Agent, LanguageModel, Sentence
+from threads.models import Agent, LanguageModel, Route, Sentence
 
 
 @register(Agent)
@@ -15,6 +15,13 @@ class AgentTranslation(TranslationOptions):
 @register(LanguageModel)
 class LanguageModelTranslation(TranslationOptions):
     """A model's words."""
+
+    fields = ("name", "description")
+
+
+@register(Route)
+class RouteTranslation(TranslationOptions):
+    """A route's words."""
 
     fields = ("name", "description")
 

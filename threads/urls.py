@@ -4,7 +4,16 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 from django.views.i18n import set_language
 
-from threads.views import accounts, again, conversation, home, managing, searching, site
+from threads.views import (
+    accounts,
+    again,
+    conversation,
+    deciding,
+    home,
+    managing,
+    searching,
+    site,
+)
 
 urlpatterns: list[URLPattern] = [
     path("", home.home, name="home"),
@@ -35,6 +44,11 @@ urlpatterns: list[URLPattern] = [
         "threads/<int:thread_id>/cells/<int:cell_id>/details/",
         again.details,
         name="cell-details",
+    ),
+    path(
+        "threads/<int:thread_id>/tools/<int:run_id>/",
+        deciding.decide,
+        name="tool-decide",
     ),
     path("threads/<int:thread_id>/rename/", managing.rename, name="rename"),
     path("threads/<int:thread_id>/delete/", managing.delete, name="delete"),

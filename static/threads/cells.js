@@ -3,23 +3,32 @@
 // only grows, a newer generation may shorten, an older one is ignored.
 
 import { Tail } from "./tail.js";
+import { toolsIn } from "./tools.js";
 
 function textOfHtml(html) {
   return new DOMParser().parseFromString(html, "text/html").body.textContent;
 }
 
-function block(html) {
+// Tools that are shown already keep what stands in them: `shown`, by their ids.
+function block(html, shown) {
   const element = document.createElement("div");
   element.className = "block";
   element.innerHTML = html; // sanitised by the server: threads/rendering/markdown.py
+  const place = toolsIn(element);
+  const tools = place && shown.get(place.id);
+  if (tools) place.replaceWith(tools);
   return element;
 }
 
 // Tell whether an answer that is being written shows less than another copy of it.
 export function isBehind(element, other) {
   if (element.dataset.status !== "streaming") return false;
-  const [mine, theirs] = [element, other].map(({ dataset }) =>
-    [dataset.generation, dataset.offset, dataset.reasoningOffset].map(Number));
+  const [mine, theirs] = [element, other].map((cell) => {
+    const { generation, offset, reasoningOffset } = cell.dataset;
+    // Where a text stands still, its tools come as a block more.
+    const blocks = cell.querySelectorAll(".answer-text > .block").length;
+    return [generation, offset, blocks, reasoningOffset].map(Number);
+  });
   const place = mine.findIndex((count, index) => count !== theirs[index]);
   return place >= 0 && mine[place] < theirs[place];
 }
@@ -39,7 +48,8 @@ export class Cell {
     this.isUntold = false;
     this.news = "";
     this.reasoning = element.querySelector(".reasoning");
-    this.thinkingSince = this.reasoningOffset && !this.offset ? performance.now() : null;
+    const isThinking = this.reasoningOffset && !this.offset && !this.blocks.length;
+    this.thinkingSince = isThinking ? performance.now() : null;
   }
 
   part(name) {
@@ -56,7 +66,7 @@ export class Cell {
   }
 
   get isBlank() {
-    return !this.body.textContent.trim();
+    return [...this.body.children].every((part) => toolsIn(part) || !part.textContent.trim());
   }
 
   // Returns false when the frame does not follow what is shown.
@@ -96,10 +106,15 @@ export class Cell {
   }
 
   replace(frame) {
-    for (const gone of this.blocks.splice(frame.k)) gone.remove();
-    const added = frame.b.map(block);
+    const gone = this.blocks.splice(frame.k);
+    const tools = new Map(gone.map(toolsIn).filter(Boolean).map((each) => [each.id, each]));
+    const focused = document.activeElement;
+    for (const each of gone) each.remove();
+    const added = frame.b.map((html) => block(html, tools));
     this.blocks.push(...added);
     this.open.before(...added);
+    if (added.some(toolsIn)) this.endThinking();
+    if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
     this.open.innerHTML = frame.h ?? ""; // sanitised like a block
     this.tail = this.tail.succeed(frame.d ?? "p", frame.t ?? "", frame.l ?? "");
   }

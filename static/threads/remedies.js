@@ -3,8 +3,9 @@
 // this; here it works without leaving the page.
 
 import { grow, installKeys } from "./composer.js";
+import { putTools } from "./tools.js";
 
-const FORMS = "#again, #anew";
+const FORMS = "#again, #anew, #decide";
 
 function words(name) {
   return document.getElementById("composer").dataset[name];
@@ -106,27 +107,39 @@ function unfold(link, say) {
 
 // A form inside a cell is sent by one that stays: the socket may put another cell
 // in its place before the answer to it is here.
-function sendAnew(form) {
-  const values = Object.fromEntries(new FormData(form));
-  htmx.ajax("POST", form.getAttribute("action"), { source: "#anew", values, swap: "none" });
+function sendAnew(form, button) {
+  if (form.ariaBusy) return;
+  const values = Object.fromEntries(new FormData(form, button));
+  const source = `#${form.dataset.anew || "anew"}`;
+  form.ariaBusy = "true";
+  htmx.ajax("POST", form.getAttribute("action"), { source, values, swap: "none" }).finally(() => { form.ariaBusy = null; });
 }
 
 // Where a request that failed is spoken of: where it was made.
 function placeOf(path) {
+  const [, tool] = /\/tools\/(\d+)\//.exec(path) ?? [];
   const [, id, what] = /\/cells\/(\d+)\/(\w+)\//.exec(path) ?? [];
-  return document.getElementById(what === "change" ? "change-said" : `cell-${id}-said`)
-    ?? document.getElementById("composer-error");
+  const place = tool ? `tool-${tool}-said` : what === "change" ? "change-said" : `cell-${id}-said`;
+  return document.getElementById(place) ?? document.getElementById("composer-error");
 }
 
-function answered(event) {
+// What is said where a request failed; a message is kept, a decision is not made.
+function failure(form, status) {
+  if (form.id !== "decide") return words(status === 0 ? "unreachable" : "failed");
+  const { sayUnreachable, sayUndecided } = document.getElementById("thread").dataset;
+  return status === 0 ? sayUnreachable : sayUndecided;
+}
+
+function answered(event, say) {
   if (!event.target.matches?.(FORMS)) return;
   const { xhr, successful, requestConfig } = event.detail;
   const path = requestConfig.path;
   document.getElementById("models")?.hidePopover();
+  if (event.target.id === "decide" && (successful || xhr.status === 422)) say(putTools(xhr.responseText));
   if (xhr.status === 422) return;
   if (!successful || new URL(xhr.responseURL).pathname !== path) {
     // Also the sign-in page, to which a session that ended is sent.
-    placeOf(path).textContent = words(xhr.status === 0 ? "unreachable" : "failed");
+    placeOf(path).textContent = failure(event.target, xhr.status);
     return;
   }
   if (path === editor?.form.getAttribute("action")) closeEditor();
@@ -154,7 +167,7 @@ export function installRemedies(say) {
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("[data-anew]")) return;
     event.preventDefault();
-    sendAnew(event.target);
+    sendAnew(event.target, event.submitter);
   });
-  document.addEventListener("htmx:afterRequest", answered);
+  document.addEventListener("htmx:afterRequest", (event) => answered(event, say));
 }

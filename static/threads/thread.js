@@ -5,6 +5,7 @@ import { forgetBusy, installComposer } from "./composer.js";
 import { installRemedies, keepDraft } from "./remedies.js";
 import { Scroll } from "./scroll.js";
 import { say } from "./status.js";
+import { keepTools, putTools } from "./tools.js";
 
 const QUIET_MS = 2000;
 const RETRY_MS = 3000;
@@ -35,7 +36,12 @@ function sendJson(message) {
 function survey() {
   for (const element of cells.querySelectorAll('.cell-answer[data-status="streaming"]')) {
     const id = Number(element.dataset.cell);
-    if (live.get(id)?.element !== element) live.set(id, new Cell(element));
+    const before = live.get(id);
+    if (before?.element === element) continue;
+    const cell = new Cell(element);
+    live.set(id, cell);
+    // Another copy of it may say already that it is tried again.
+    if (before && cell.again && cell.again !== before.again) say(cell.note.textContent);
   }
   for (const [id, cell] of live) {
     const foot = document.getElementById(`cell-${id}-foot`);
@@ -61,6 +67,10 @@ function announce(status, sentence = "") {
 }
 
 function applyFrame(frame) {
+  if (frame.tools !== undefined) {
+    say(putTools(frame.tools));
+    return;
+  }
   const cell = live.get(frame.c);
   if (!cell) return;
   const follows = frame.w && frame.g > cell.generation
@@ -139,8 +149,10 @@ main.addEventListener("htmx:wsBeforeMessage", (event) => {
 // end, or in the place of another version. Of two that are the same the one with more
 // text stays: the server counts on it.
 cells.addEventListener("htmx:oobBeforeSwap", (event) => {
-  if (event.detail.target !== cells) return;
-  for (const cell of [...event.detail.fragment.children]) {
+  const { target, fragment } = event.detail;
+  if (target.matches(".cell")) keepTools(target, fragment);
+  if (target !== cells) return;
+  for (const cell of [...fragment.children]) {
     const shown = cells.querySelector(`:scope > [data-position="${cell.dataset.position}"]`);
     const twin = document.getElementById(cell.id);
     if (twin && !isBehind(twin, cell)) cell.remove();
@@ -151,6 +163,7 @@ cells.addEventListener("htmx:oobBeforeSwap", (event) => {
 function replace(shown, cell) {
   const act = shown.contains(document.activeElement) ? document.activeElement.dataset.act : null;
   replacing.add(cell);
+  keepTools(shown, cell);
   scroll.replace(shown, cell);
   htmx.process(cell);
   keepDraft(shown, cell);
@@ -166,9 +179,11 @@ function settled() {
   survey();
   if (before && !live.size) forgetBusy();
   if (live.size > before) {
-    const newest = [...live.values()].at(-1).element;
+    const { element: newest, again, note } = [...live.values()].at(-1);
     if (!replacing.has(newest)) scroll.pin(newest.previousElementSibling ?? newest);
     announce("streaming");
+    // It may come here as it is tried again already.
+    if (again) say(note.textContent);
   }
 }
 main.addEventListener("htmx:wsAfterMessage", settled);

@@ -1,13 +1,15 @@
 """`manage.py ask` as a script uses it: a process, its output, its exit status."""
 
 import json
-import shutil
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, load_command_class
+from pytest_django import Settings
 
 from tests.acceptance.conftest import environment, manage
 from threads.management.asks import one_line
@@ -16,10 +18,10 @@ from threads.models import Round
 FIELDS = {
     "id", "thread", "round", "cell", "status", "ending", "code", "condition", "transient", "text",
     "reasoning", "sentence", "sentence_key", "locale", "provider_reason", "tool_calls", "usage", "cost",
-    "model_requested", "model_served", "calls",
+    "model_requested", "model_served", "route", "calls",
 }  # fmt: skip
 CALL_FIELDS = {
-    "call", "attempt", "outcome", "ending", "code", "http_status", "transient", "retry_decision",
+    "call", "attempt", "model_requested", "model_served", "outcome", "ending", "code", "http_status", "transient", "retry_decision",
     "retry_reason", "request_id", "stream_state", "chunks_received", "done_received", "output_committed", "finish_reason",
     "silent_updates", "withdrawn_chars", "first_data_ms", "first_output_ms", "last_update_ms",
     "duration_ms", "wait_s", "usage",
@@ -27,18 +29,48 @@ CALL_FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated database that nobody has asked with; tests take copies."""
-    made = tmp_path_factory.mktemp("migrated") / "ask.sqlite3"
-    assert manage("migrate", "-v0", env=environment(made)).returncode == 0
-    return made
+def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A migrated database that only processes of these tests ask with."""
+    env = environment(tmp_path_factory.mktemp("ask") / "ask.sqlite3")
+    assert manage("migrate", "-v0", env=env).returncode == 0
+    return env
 
 
-@pytest.fixture(scope="module")
-def env(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A migrated database of its own."""
-    copied = shutil.copy(migrated, tmp_path_factory.mktemp("ask"))
-    return environment(Path(copied))
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended: what a shell would know of it."""
+
+    returncode: object
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(
+    transactional_db: None,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Run:
+    """Runs `manage.py ask` in this process: starting one takes longer than asking."""
+    settings.OPENAI_BASE_URL = settings.OPENAI_API_KEY = settings.CHAT_MODEL = ""
+
+    def run(*arguments: str, stdin: str = "") -> Ran:
+        monkeypatch.setattr(sys, "stdin", StringIO(stdin))
+        status: object = 0
+        try:
+            load_command_class("threads", "ask").run_from_argv(
+                ["manage.py", "ask", *arguments]
+            )
+        except SystemExit as left:
+            status = left.code
+        said = capsys.readouterr()
+        return Ran(status, said.out, said.err)
+
+    return run
 
 
 def test_an_outcome_is_one_line_whatever_it_says() -> None:
@@ -67,11 +99,11 @@ def test_a_whole_answer_is_one_json_object_with_every_field(
 
 
 def test_a_gateway_that_is_not_there_is_named_with_status_3(
-    env: dict[str, str],
+    run: Run, settings: Settings
 ) -> None:
-    ran = manage(
-        "ask", "--json", "hi", env=env | {"OPENAI_BASE_URL": "http://127.0.0.1:9"}
-    )
+    settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "http://127.0.0.1:9", "some/model"
+
+    ran = run("--json", "hi")
 
     row = json.loads(ran.stdout)
     assert ran.returncode == 3
@@ -80,30 +112,14 @@ def test_a_gateway_that_is_not_there_is_named_with_status_3(
         "connect_failed",
         "network",
     )
+    assert row["model_requested"] == "some/model"
     assert "could not be reached" in row["sentence"]
 
 
-def test_with_a_real_gateway_the_practice_models_are_not_offered(
-    migrated: Path, tmp_path: Path
-) -> None:
-    env = environment(
-        Path(shutil.copy(migrated, tmp_path)),
-        OPENAI_BASE_URL="http://127.0.0.1:9",
-        CHAT_MODEL="some/model",
-    )
-
-    ran = manage("ask", "--json", "hi", env=env)
-
-    assert json.loads(ran.stdout)["model_requested"] == "some/model"
-    assert json.loads(ran.stdout)["code"] == "connect_failed"
-
-
 def test_an_answer_that_ends_badly_keeps_its_text_and_says_why_on_stderr(
-    env: dict[str, str],
+    run: Run,
 ) -> None:
-    ran = manage(
-        "ask", "--model", "practice/error-chunk", "--locale", "de", "hello", env=env
-    )
+    ran = run("--model", "practice/error-chunk", "--locale", "de", "hello")
 
     assert ran.returncode == 3
     assert "practice model" in ran.stdout
@@ -125,12 +141,8 @@ def test_a_batch_of_fifty_lines_answers_fifty_lines(env: dict[str, str]) -> None
     assert ran.returncode == 3
 
 
-def test_tools_run_once_each_and_the_answer_uses_their_results(
-    env: dict[str, str],
-) -> None:
-    ran = manage(
-        "ask", "--model", "practice/tools", "--json", "What time is it?", env=env
-    )
+def test_tools_run_once_each_and_the_answer_uses_their_results(run: Run) -> None:
+    ran = run("--model", "practice/tools", "--json", "What time is it?")
 
     row = json.loads(ran.stdout)
     assert {call["name"]: call["state"] for call in row["tool_calls"]} == {
@@ -162,6 +174,12 @@ BATCH = ("--batch", "-")
         (("--locale", "tlh", "hi"), "", "does not speak"),
         (("--concurrency", "0", "--batch", "-"), "", "concurrency"),
         (("--user", "a b", "hi"), "", "user name"),
+        (("--model", "route:no-such", "hi"), "", "can be asked"),
+        (
+            BATCH,
+            '{"prompt": "hi"}\n{"prompt": "hi", "model": "route:no"}\n',
+            "can be asked",
+        ),
     ],
 )
 def test_bad_usage_is_told_with_status_2_and_asks_nothing(
@@ -176,19 +194,17 @@ def test_bad_usage_is_told_with_status_2_and_asks_nothing(
     assert not Round.objects.exists()
 
 
-def test_an_option_that_does_not_exist_ends_with_status_2(env: dict[str, str]) -> None:
-    ran = manage("ask", "--no-such-option", "hi", env=env)
+def test_an_option_that_does_not_exist_ends_with_status_2(run: Run) -> None:
+    ran = run("--no-such-option", "hi")
 
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
 
 
-def test_a_prompt_with_nul_and_half_an_emoji_is_asked_all_the_same(
-    env: dict[str, str],
-) -> None:
+def test_a_prompt_with_nul_and_half_an_emoji_is_asked_all_the_same(run: Run) -> None:
     line = '{"prompt": "a\\u0000b \\ud83d c", "model": "practice/markdown"}\n'
 
-    ran = manage("ask", "--batch", "-", env=env, stdin=line)
+    ran = run("--batch", "-", stdin=line)
 
     assert json.loads(ran.stdout)["status"] == "done"
 

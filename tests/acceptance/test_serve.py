@@ -77,17 +77,6 @@ def rows(site: Site, query: str) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture
-def visitor(own_site: Site) -> Visitor:
-    """Somebody who has signed in with the link of a first run."""
-    own_site.start()
-    visitor = Visitor(own_site)
-    status, page = visitor.sign_in()
-    assert status == 200
-    assert "sign-out" in page
-    return visitor
-
-
-@pytest.fixture
 def guest(served: Site) -> Visitor:
     """Somebody new who has signed in to the site that nobody ends."""
     guest = Visitor(served)
@@ -108,35 +97,6 @@ def test_the_link_of_the_first_run_signs_in_once(served: Site) -> None:
     assert "sign-out" in used[1]
     assert "sign-out" not in again
     assert status in (200, 400, 403, 404, 410)
-
-
-def test_a_second_run_changes_nothing_and_gives_a_link_until_there_is_a_password(
-    own_site: Site, visitor: Visitor
-) -> None:
-    before = rows(own_site, "select count(*), max(id) from threads_languagemodel")
-    own_site.end()
-
-    own_site.start()
-
-    assert (
-        rows(own_site, "select count(*), max(id) from threads_languagemodel") == before
-    )
-    assert rows(own_site, "select count(*) from auth_user") == [(1,)]
-    assert visitor.get("/")[0] == 200
-    assert Visitor(own_site).sign_in()[0] == 200
-
-    words = "seven-quiet-rivers"
-    visitor.sign_in()
-    assert (
-        visitor.post(
-            "/password/", "/password/", new_password1=words, new_password2=words
-        )[0]
-        == 200
-    )
-    own_site.end()
-    own_site.start()
-
-    assert "/sign-in/" not in own_site.said
 
 
 def test_asking_with_another_gateway_changes_nothing_for_the_site(
@@ -181,53 +141,122 @@ def test_a_message_is_sent_and_answered_without_javascript(
     assert "without writing anything" in page
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_server_that_ends_mid_answer_leaves_what_was_streamed_and_nothing_running(
-    own_site: Site, visitor: Visitor, how: signal.Signals
+    own_site: Site,
 ) -> None:
-    model = rows(
-        own_site, "select id from threads_languagemodel where wire_id='practice/slow'"
-    )[0][0]
-    visitor.post("/", "/", prompt="Tell me slowly", model=str(model), key="k1")
-    journaled = "select coalesce(group_concat(text, ''), '') from (select * from threads_journalentry order by offset)"
-    eventually(lambda: len(str(rows(own_site, journaled)[0][0])) > 20)
-
-    own_site.end(how)
-    flushed = (
-        rows(own_site, journaled)[0][0]
-        or rows(own_site, "select text from threads_cell where role='assistant'")[0][0]
-    )
+    """It ends twice, by a crash and in order; what later runs do is seen on the way."""
     own_site.start()
+    visitor = Visitor(own_site)
+    assert "sign-out" in visitor.sign_in()[1]
+    models = rows(own_site, MODELS)
+    send_slowly(own_site, visitor, "k1")
+
+    flushed = ended(own_site, signal.SIGKILL)
+    own_site.start()
+
+    assert rows(own_site, MODELS) == models
+    assert rows(own_site, "select count(*) from auth_user") == [(1,)]
+    assert_lost(own_site, flushed)
+    # Until there is a password, each run gives a link.
+    assert "sign-out" in Visitor(own_site).sign_in()[1]
+    words = "seven-quiet-rivers"
+    status, _ = visitor.post(
+        "/password/", "/password/", new_password1=words, new_password2=words
+    )
+    assert status == 200
+    set_up_schedule(own_site, visitor)
+    send_slowly(own_site, visitor, "k2")
+
+    flushed = ended(own_site, signal.SIGTERM)
+    let_schedule_be_due(own_site)
+    own_site.start()
+
+    # What is due by the clock does not wait for a visitor.
     eventually(
-        lambda: (
-            not rows(
-                own_site,
-                "select 1 from threads_round where state in ('queued', 'running')",
-            )
+        lambda: rows(
+            own_site,
+            "select 1 from threads_round where not attended and ending='empty'",
+        )
+    )
+    assert_lost(own_site, flushed)
+    assert "/sign-in/" not in own_site.said
+    thread = rows(own_site, "select max(id) from threads_thread")[0][0]
+    page, model = f"/threads/{thread}/", model_of(own_site, "practice/empty")
+    status, _ = visitor.post(
+        page, f"{page}send/", prompt="And now?", model=model, key="k3"
+    )
+    assert status == 200
+    eventually(
+        lambda: rows(
+            own_site, "select 1 from threads_round where attended and ending='empty'"
         )
     )
 
+
+MODELS = "select count(*), max(id) from threads_languagemodel"
+JOURNAL = (
+    "select coalesce(group_concat(text, ''), '')"
+    " from (select * from threads_journalentry order by offset)"
+)
+LAST = (
+    "from threads_cell where id ="
+    " (select max(answer_cell_id) from threads_round where attended)"
+)
+
+
+def model_of(site: Site, wire_id: str) -> str:
+    models = rows(site, "select id, wire_id from threads_languagemodel")
+    return str(next(pk for pk, name in models if name == wire_id))
+
+
+def send_slowly(site: Site, visitor: Visitor, key: str) -> None:
+    """Ask in a new thread, and wait until part of the answer is in the journal."""
+    model = model_of(site, "practice/slow")
+    visitor.post("/", "/", prompt="Tell me slowly", model=model, key=key)
+    eventually(lambda: len(str(rows(site, JOURNAL)[0][0])) > 20)
+
+
+def set_up_schedule(site: Site, operator: Visitor) -> None:
+    """Send a prompt by the clock, and not soon."""
+    add = "/admin/threads/schedule/add/"
+    model, owner = model_of(site, "practice/empty"), {"owner": "1", "locale": "en"}
+    when = {"cron": "0 0 29 2 *", "time_zone": "UTC", "is_enabled": "on"}
+    status, _ = operator.post(
+        *(add, add),
+        name="News",
+        prompt="What is new?",
+        most_failures="3",
+        **owner | when | {"model": model},
+    )
+    assert status == 200
+    assert rows(site, "select is_enabled from threads_schedule") == [(1,)]
+
+
+def let_schedule_be_due(site: Site) -> None:
+    """Turn its clock forward."""
+    path = site.env["DATABASE_URL"].removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
+        connection.execute(
+            "update threads_schedule set next_at = '2026-01-01 00:00:00'"
+        )
+
+
+def ended(site: Site, how: signal.Signals) -> object:
+    """End the server and return what is left of the answer."""
+    site.end(how)
+    return rows(site, JOURNAL)[0][0] or rows(site, f"select text {LAST}")[0][0]
+
+
+def assert_lost(site: Site, flushed: object) -> None:
+    """Assert that a new run has named the end and kept every flushed character."""
+    running = "select 1 from threads_round where state in ('queued', 'running')"
+    eventually(lambda: not rows(site, running))
     text, status, code, sentence = rows(
-        own_site,
-        "select text, status, code, sentence from threads_cell where role='assistant'",
+        site, f"select text, status, code, sentence {LAST}"
     )[0]
     assert text == flushed
     assert (status, code) == ("error", "worker_lost")
     assert "stopped" in str(sentence)
-    other = rows(
-        own_site, "select id from threads_languagemodel where wire_id='practice/empty'"
-    )[0][0]
-    thread = rows(own_site, "select id from threads_thread")[0][0]
-    page = f"/threads/{thread}/"
-    assert (
-        visitor.post(
-            page, f"{page}send/", prompt="And now?", model=str(other), key="k2"
-        )[0]
-        == 200
-    )
-    eventually(
-        lambda: rows(own_site, "select 1 from threads_round where ending='empty'")
-    )
 
 
 def test_health_and_readiness_answer_without_signing_in(served: Site) -> None:

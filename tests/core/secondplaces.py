@@ -19,6 +19,7 @@ OWN_CODES = frozenset(
         *("stopped", "round_cap", "internal_error", "history_unreadable", "no_model"),
         *("tool_rounds_exceeded", "worker_lost", "worker_never_started"),
         *("repeated_tool_call", "repeated_tool_error", "repeated_tool_error_any_args"),
+        "approval_expired",
     }
 )
 """Codes of a round's own endings: nothing that a gateway said is among them."""

@@ -1,7 +1,6 @@
 """Every dialect of refusal means the same, thrown at us or streamed to us."""
 
-import pytest
-
+from tests.cases import cases
 from tests.core.dialects import ROWS
 from tests.core.row import Row
 from threads.core.faults import (
@@ -27,7 +26,7 @@ def streamed(row: Row) -> Verdict:
     return classify(Facts(Arrival.STREAMED_ERROR, body={"error": error}))
 
 
-each_row = pytest.mark.parametrize(
+each_row = cases(
     "row", ROWS, ids=[f"{n}-{row.status}-{row.code}" for n, row in enumerate(ROWS)]
 )
 
@@ -73,7 +72,7 @@ def test_only_the_account_has_a_key_and_only_others_pass_by_waiting(row: Row) ->
             )
 
 
-@pytest.mark.parametrize("retryable", [True, False])
+@cases("retryable", [True, False])
 @each_row
 def test_a_gateway_that_calls_it_retryable_changes_no_verdict_on_us(
     row: Row, retryable: bool
@@ -90,7 +89,7 @@ def test_a_gateway_that_calls_it_retryable_changes_no_verdict_on_us(
     assert verdict.code not in UNKNOWN_CODES or not verdict.transient
 
 
-@pytest.mark.parametrize(
+@cases(
     ("headers", "status", "row"),
     [
         ({"x-nr-guardrails": "blocked"}, 403, "request_blocked"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import cases
 from threads.core.events import (
     Envelope,
     ErrorReport,
@@ -38,7 +39,7 @@ def ending_of(
     return classify(facts).ending
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chunks", "done", "ending"),
     [
         ([[TEXT], [STOP]], True, Ending.COMPLETED),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import cases
 from tests.core.arrivals import AFTER_DONE, TRANSPORT_ENDS
 from threads.core.faults import (
     WHOLE,
@@ -13,7 +14,7 @@ from threads.core.faults import (
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arrival", "code", "ending", "condition", "transient"),
     [
         (
@@ -69,7 +70,7 @@ from threads.core.faults import (
         ),
     ],
 )
-@pytest.mark.parametrize("has_text", [True, False])
+@cases("has_text", [True, False])
 def test_an_end_without_proof_is_named_by_how_it_came(
     arrival: Arrival,
     code: str,
@@ -84,8 +85,8 @@ def test_an_end_without_proof_is_named_by_how_it_came(
     assert (verdict.condition, verdict.transient) == (condition, transient)
 
 
-@pytest.mark.parametrize("arrival", TRANSPORT_ENDS)
-@pytest.mark.parametrize(
+@cases("arrival", TRANSPORT_ENDS)
+@cases(
     ("finish", "ending", "code"),
     [
         ("stop", Ending.COMPLETED, ""),
@@ -111,8 +112,8 @@ def test_after_a_finish_reason_the_transport_may_do_what_it_likes(
     assert not verdict.transient
 
 
-@pytest.mark.parametrize("arrival", AFTER_DONE)
-@pytest.mark.parametrize("output", ["has_text", "has_tool_calls"])
+@cases("arrival", AFTER_DONE)
+@cases("output", ["has_text", "has_tool_calls"])
 def test_done_alone_proves_completion(arrival: Arrival, output: str) -> None:
     facts = Facts(
         arrival,
@@ -147,7 +148,7 @@ def test_a_proven_end_without_output_is_no_answer(
     assert (verdict.code, verdict.ending) == (code, ending)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("finish", "code", "condition", "transient"),
     [
         ("error", "finish_error", Condition.PROVIDER, True),
@@ -158,7 +159,7 @@ def test_a_proven_end_without_output_is_no_answer(
         ("SAFETY", "answer_blocked", Condition.REQUEST, False),
     ],
 )
-@pytest.mark.parametrize("has_text", [True, False])
+@cases("has_text", [True, False])
 def test_a_bad_finish_reason_faults_with_or_without_text(
     finish: str, code: str, condition: Condition, transient: bool, has_text: bool
 ) -> None:
@@ -194,7 +195,7 @@ def test_an_error_object_beside_finish_error_gives_the_reason() -> None:
     assert (verdict.provider, verdict.provider_reason) == ("P", "boom")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("words", "code"),
     [
         ("This model's maximum context length is 8192", "context_too_long"),

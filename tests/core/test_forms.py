@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.core.dialects import ROWS
 from tests.core.listed import LISTED
 from tests.core.properties import steady
@@ -156,9 +156,7 @@ def test_words_alone_never_make_a_block_of_a_provider_fault(failure: Failure) ->
     assert verdict.condition is Condition.PROVIDER
 
 
-@pytest.mark.parametrize(
-    "row", ROWS, ids=[f"{n}-{row.status}-{row.code}" for n, row in enumerate(ROWS)]
-)
+@cases("row", ROWS, ids=[f"{n}-{row.status}-{row.code}" for n, row in enumerate(ROWS)])
 def test_every_dialect_means_the_same_wherever_it_stands(row: Row) -> None:
     thrown = classify(
         Facts(Arrival.STATUS, http_status=row.status, body={"error": row.error})

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.cases import cases
 from tests.core.listed import LISTED
 from threads.core.faults import Arrival, Facts, Verdict, classify
 from threads.core.names import (
@@ -18,8 +19,8 @@ from threads.core.names import (
 from threads.core.table import ERRORS
 
 LISTS = [
-    pytest.param(name, status, code, id=f"{title}-{name}")
-    for title, names in LISTED.items()
+    (name, status, code)
+    for names in LISTED.values()
     for name, (status, code) in names.items()
 ]
 
@@ -50,7 +51,7 @@ def streamed(body: object, status: int | None = None) -> Verdict:
     return classify(Facts(Arrival.STREAMED_ERROR, http_status=status, body=body))
 
 
-@pytest.mark.parametrize(("name", "status", "code"), LISTS)
+@cases(("name", "status", "code"), LISTS)
 def test_a_listed_name_is_classified_whichever_field_carries_it(
     name: str, status: int, code: str
 ) -> None:
@@ -58,7 +59,7 @@ def test_a_listed_name_is_classified_whichever_field_carries_it(
         assert (field, thrown(body_with(field, name), status).code) == (field, code)
 
 
-@pytest.mark.parametrize(("name", "status", "code"), LISTS)
+@cases(("name", "status", "code"), LISTS)
 def test_a_listed_name_is_enough_without_a_status(
     name: str, status: int, code: str
 ) -> None:
@@ -72,7 +73,7 @@ ALONE = {"validation": "http_400"}
 """Names that say less than the status with which they come."""
 
 
-@pytest.mark.parametrize(("name", "status", "code"), LISTS)
+@cases(("name", "status", "code"), LISTS)
 def test_the_streamed_form_with_its_status_means_the_same(
     name: str, status: int, code: str
 ) -> None:
@@ -102,9 +103,7 @@ def test_a_name_leads_to_one_row() -> None:
     assert all(strong + weak)
 
 
-@pytest.mark.parametrize(
-    ("name", "row"), [*ROW_OF_NAME.items(), *ROW_OF_WEAK_NAME.items()]
-)
+@cases(("name", "row"), [*ROW_OF_NAME.items(), *ROW_OF_WEAK_NAME.items()])
 def test_every_name_is_enough_in_any_writing(name: str, row: str) -> None:
     for written in (name, name.upper(), f"{name}Error"):
         verdict = streamed({"error": {"type": written}})
@@ -112,10 +111,8 @@ def test_every_name_is_enough_in_any_writing(name: str, row: str) -> None:
         assert verdict.code == ERRORS[row].code
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 409, 413, 422])
-@pytest.mark.parametrize(
-    "name", ["rate_limit_exceeded", "overloaded", "timeout", "server_error"]
-)
+@cases("status", [400, 401, 402, 403, 404, 409, 413, 422])
+@cases("name", ["rate_limit_exceeded", "overloaded", "timeout", "server_error"])
 def test_a_name_that_says_try_again_is_not_believed_beside_a_refusal(
     status: int, name: str
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.core.properties import steady
 from threads.core.reasons import (
     LONGEST_WORDS,
@@ -24,7 +25,7 @@ FIELDS = [
 DEEP = "[" * 100_000
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "words"),
     [
         (None, ""),
@@ -144,10 +145,8 @@ def test_a_status_may_be_a_number_or_its_digits(value: object) -> None:
     assert as_status(value) == 429
 
 
-@pytest.mark.parametrize("field", ["input", "flagged_input", "messages", "prompt"])
-@pytest.mark.parametrize(
-    "shape", ["object", "text", "torn", "repr", "in_a_list", "escaped", "pydantic"]
-)
+@cases("field", ["input", "flagged_input", "messages", "prompt"])
+@cases("shape", ["object", "text", "torn", "repr", "in_a_list", "escaped", "pydantic"])
 def test_what_a_person_wrote_is_never_quoted(field: str, shape: str) -> None:
     fault = {"msg": "Field wrong", field: USER_TEXT}
     body = {
@@ -196,7 +195,7 @@ def test_a_wait_is_taken_only_where_it_is_one(
     assert read({"error": {field: wait}}).retry_after_seconds == seconds
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "error"),
     [
         ({"error": {"message": "x"}}, True),

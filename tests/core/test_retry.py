@@ -1,6 +1,7 @@
 """When an attempt is followed by another one: a table, with no clock and no wait."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -241,3 +242,94 @@ def test_every_reason_that_the_facts_can_give_is_given() -> None:
 
     # A person's Stop is no outcome of the facts: the record says it by itself.
     assert given == set(Reason) - {Reason.STOPPED}
+
+
+ROUTE = replace(POLICY, advances_on_refusal=True)
+FIRST = replace(SILENT, has_next=True)
+
+
+@pytest.mark.parametrize(
+    ("attempted", "policy", "reason"),
+    [
+        (FIRST, POLICY, Reason.EXHAUSTED),
+        (replace(FIRST, number=2), replace(POLICY, tries=2), Reason.EXHAUSTED),
+        (replace(FIRST, number=3, others=2), POLICY, Reason.EXHAUSTED),
+        (replace(FIRST, number=7, others=6), POLICY, Reason.EXHAUSTED),
+        (FIRST, replace(POLICY, retries=0), Reason.SWITCHED_OFF),
+        (
+            replace(FIRST, elapsed_seconds=470.0),
+            replace(POLICY, tries=3),
+            Reason.WINDOW,
+        ),
+        (
+            replace(FIRST, verdict=ended(asked_seconds=3600.0)),
+            replace(POLICY, tries=3),
+            Reason.ASKED_TO_WAIT,
+        ),
+        (replace(FIRST, verdict=ended(Ending.REFUSED)), ROUTE, Reason.REFUSED),
+        (
+            replace(FIRST, verdict=ended(Ending.REFUSED, transient=False)),
+            ROUTE,
+            Reason.NOT_TRANSIENT,
+        ),
+        (
+            replace(FIRST, verdict=ended(Ending.FAULTED, transient=False)),
+            replace(ROUTE, tries=3),
+            Reason.NOT_TRANSIENT,
+        ),
+        (FIRST, replace(POLICY, keeps_cut=True), Reason.EXHAUSTED),
+        (FIRST, replace(POLICY, is_buffered=True), Reason.EXHAUSTED),
+    ],
+)
+def test_the_next_model_of_a_route_is_asked_at_once_and_it_is_said_why(
+    attempted: Attempted, policy: Policy, reason: Reason
+) -> None:
+    assert decide(attempted, policy, roll=1.0) == Decision(Action.FALLBACK, reason)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"has_next": False}, None),
+        ({"has_text": True}, None),
+        ({"had_text": True}, None),
+        ({"is_withdrawable": False}, Reason.TOOL_CALL),
+        ({"is_withdrawable": False, "has_text": True}, Reason.TOOL_CALL),
+        ({"number": 3, "has_text": True}, Reason.EXHAUSTED),
+        ({"number": 3, "had_text": True}, Reason.EXHAUSTED),
+        ({"elapsed_seconds": 480.1}, Reason.WINDOW),
+        ({"verdict": ended(Ending.COMPLETED, transient=False)}, Reason.WHOLE),
+        ({"verdict": ended(Ending.BLOCKED, transient=False)}, Reason.NOT_TRANSIENT),
+        ({"verdict": ended(Ending.EMPTY, transient=False)}, Reason.NOT_TRANSIENT),
+    ],
+)
+@pytest.mark.parametrize("policy", [ROUTE, replace(ROUTE, is_buffered=True)])
+def test_no_other_model_goes_on_with_what_was_begun_or_decided(
+    changes: dict[str, Any], reason: Reason | None, policy: Policy
+) -> None:
+    decision = decide(replace(FIRST, **changes), policy)
+
+    assert decision.action is not Action.FALLBACK
+    assert decision.reason is reason
+
+
+@pytest.mark.parametrize("condition", Condition)
+@pytest.mark.parametrize("transient", [False, True])
+def test_a_refusal_goes_to_the_next_model_only_where_it_speaks_of_this_one(
+    condition: Condition, transient: bool
+) -> None:
+    refusal = replace(ended(Ending.REFUSED, transient=transient), condition=condition)
+    refused = replace(FIRST, verdict=refusal)
+    theirs = {Condition.PROVIDER, Condition.ACCOUNT_KEY, Condition.OUR_CONFIG}
+
+    advances = decide(refused, ROUTE).action is Action.FALLBACK
+
+    assert advances == (condition in theirs | {Condition.NETWORK})
+    assert decide(refused, POLICY).action is Action.NONE
+
+
+def test_each_model_of_a_route_waits_as_if_it_were_the_first() -> None:
+    second = replace(SILENT, number=2, others=1)
+
+    assert decide(second, POLICY) == Decision(Action.REISSUE, None, 15.0)
+    assert decide(replace(second, number=3), POLICY).reason is Reason.EXHAUSTED

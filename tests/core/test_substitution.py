@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import cases
 from threads.core.substitution import is_substitute
 
 SAME = [
@@ -42,7 +43,7 @@ OTHER = [
 ]
 
 
-@pytest.mark.parametrize(("requested", "served"), SAME)
+@cases(("requested", "served"), SAME)
 def test_the_same_model_in_other_words_is_no_substitute(
     requested: str, served: str
 ) -> None:

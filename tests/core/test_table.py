@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-
+from tests.cases import cases
 from tests.core.dialects import ROWS
 from threads.core.faults import (
     Arrival,
@@ -23,8 +22,11 @@ from threads.core.table import (
     by_status,
 )
 
-CODES_OF_OTHERS = {"missing_key"}
-"""Codes that are found before anything is sent."""
+ROWS_OF_OTHERS = {
+    "missing_key",
+    *(f"context_too_long.{what}" for what in ("message", "results", "site")),
+}
+"""Rows of what is found before anything is sent."""
 
 ENDS = [
     Facts(Arrival.ENDED),
@@ -53,7 +55,7 @@ ENDS = [
     ),
 ]
 
-each_error = pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+each_error = cases("error", ERRORS.values(), ids=ERRORS)
 
 
 def test_every_row_can_be_reached() -> None:
@@ -68,7 +70,7 @@ def test_every_row_can_be_reached() -> None:
     assert reached == {
         (row.code, row.condition, row.key_effect, row.sentence_key)
         for row in ERRORS.values()
-        if row.code not in CODES_OF_OTHERS
+        if row.name not in ROWS_OF_OTHERS
     }
 
 
@@ -125,10 +127,8 @@ def test_every_refusing_status_has_a_meaning() -> None:
         assert verdict.ending is Ending.REFUSED
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 520, 529, 599])
-@pytest.mark.parametrize(
-    "words", ["request blocked", "guardrail: PII", "flagged by moderation"]
-)
+@cases("status", [408, 429, 500, 502, 503, 504, 520, 529, 599])
+@cases("words", ["request blocked", "guardrail: PII", "flagged by moderation"])
 def test_words_of_a_block_never_make_one_of_a_busy_gateway(
     status: int, words: str
 ) -> None:
@@ -142,8 +142,8 @@ def test_words_of_a_block_never_make_one_of_a_busy_gateway(
         assert classify(facts).transient
 
 
-@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 409, 413, 422])
-@pytest.mark.parametrize("name", ["rate_limit_exceeded", "overloaded", "timeout"])
+@cases("status", [400, 401, 402, 403, 404, 409, 413, 422])
+@cases("name", ["rate_limit_exceeded", "overloaded", "timeout"])
 def test_a_name_that_says_try_again_is_not_believed_beside_a_refusal(
     status: int, name: str
 ) -> None:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.cases import cases
 from threads.core import wordings
 from threads.core.faults import Arrival, Facts, classify
 from threads.core.redaction import redacted
@@ -41,7 +42,7 @@ def sentences(language: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@cases("error", ERRORS.values(), ids=ERRORS)
 def test_every_row_has_a_sentence_that_offers_what_the_row_allows(error: Error) -> None:
     sentence = ENGLISH[error.sentence_key]
 

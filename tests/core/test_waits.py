@@ -1,7 +1,6 @@
 """How long a gateway asks us to wait: read where it is said, never guessed."""
 
-import pytest
-
+from tests.cases import cases
 from threads.core.faults import Arrival, Facts, classify
 from threads.core.waits import LONGEST_WAIT_SECONDS, of_headers
 
@@ -16,7 +15,7 @@ def waited(body: object = None, **facts: object) -> float | None:
     ).retry_after_seconds
 
 
-@pytest.mark.parametrize(
+@cases(
     ("headers", "seconds"),
     [
         ({"retry-after": "7"}, 7.0),
@@ -44,7 +43,6 @@ def waited(body: object = None, **facts: object) -> float | None:
         ({"x-ratelimit-reset-requests": "1s"}, None),
         ({}, None),
     ],
-    ids=str,
 )
 def test_a_wait_in_the_headers_of_a_refusal_is_in_the_verdict(
     headers: dict[str, str], seconds: float | None
@@ -53,7 +51,7 @@ def test_a_wait_in_the_headers_of_a_refusal_is_in_the_verdict(
     assert waited(headers=headers) == seconds
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "seconds"),
     [
         ({"error": {"retry_after": 7}}, 7.0),
@@ -73,7 +71,6 @@ def test_a_wait_in_the_headers_of_a_refusal_is_in_the_verdict(
         ({"error": {"retry_after": float("inf")}}, None),
         ({"error": {"retry_after": 10**400}}, None),
     ],
-    ids=lambda value: str(value)[:60],
 )
 def test_a_wait_in_the_body_is_in_the_verdict(
     body: object, seconds: float | None

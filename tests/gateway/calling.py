@@ -14,6 +14,7 @@ from threads.core.events import (
     Withdrawn,
 )
 from threads.core.faults import Verdict
+from threads.core.quirks import Override
 from threads.core.retry import ONCE, Policy, RetryWait
 from threads.gateway.calls import (
     AttemptRecord,
@@ -98,12 +99,15 @@ def request_to(
     key: str = KEY,
     tools: list[dict[str, object]] | None = None,
     sends_usage: bool = True,
+    model: str = "some-model",
+    override: Override | None = None,
 ) -> CallRequest:
     return CallRequest(
         Endpoint(base_url, key, sends_usage=sends_usage),
-        "some-model",
+        model,
         [{"role": "user", "content": PROMPT}],
         tools or [],
+        override=override or Override(),
     )
 
 

@@ -1,7 +1,6 @@
 """Every dialect of a chunk becomes the same few events."""
 
-import pytest
-
+from tests.cases import cases
 from threads.core.events import (
     Envelope,
     ErrorReport,
@@ -26,7 +25,7 @@ def call(**fields: object) -> dict[str, object]:
     return choice({"tool_calls": [{"index": 0, **fields}]})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("chunk", "events"),
     [
         (choice({"content": "a"}), [TextDelta("a")]),

@@ -21,7 +21,9 @@ from threads.gateway.calls import AttemptRecord, CallBounds, run_call
 from threads.gateway.clients import close_clients
 from threads.rounds.brief import Brief
 from threads.rounds.broadcast import Place
+from threads.rounds.folding import Folded
 from threads.rounds.progress import retry_policy
+from threads.tools.toolset import Toolset
 
 SETTINGS = Path(__file__).parents[2] / "chatsite" / "settings.py"
 NOBODY = Brief(
@@ -29,6 +31,10 @@ NOBODY = Brief(
     locale="en",
     model="some-model",
     messages=[],
+    exchanges=[],
+    written=Folded(0, "", ""),
+    toolset=Toolset(),
+    attended=True,
     is_practice=False,
     keeps_cut=False,
     is_buffered=False,

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import cases
 from tests.core.properties import steady
 from threads.gateway.wire import STRAY_LENGTH, Observed, SseFilter
 
@@ -50,7 +51,7 @@ BODIES: list[tuple[bytes, list[tuple[str, bytes]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "frames"), BODIES, ids=repr)
+@cases(("body", "frames"), BODIES)
 def test_frames_are_what_the_specification_calls_events(
     body: bytes, frames: list[tuple[str, bytes]]
 ) -> None:
@@ -65,7 +66,7 @@ def test_frames_are_what_the_specification_calls_events(
     )
 
 
-@pytest.mark.parametrize("body", [body for body, _ in BODIES], ids=repr)
+@cases("body", [body for body, _ in BODIES])
 def test_a_body_may_come_byte_by_byte(body: bytes) -> None:
     assert filtered(*(body[i : i + 1] for i in range(len(body)))) == filtered(body)
 

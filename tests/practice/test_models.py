@@ -1,7 +1,6 @@
 """The table of models, and that every script keeps to what the wire can carry."""
 
-import pytest
-
+from tests.cases import cases
 from threads.practice.asks import Ask
 from threads.practice.models import PRACTICE_MODELS, PracticeModel
 from threads.practice.steps import Abort, Answer, Fail, Finish, Silence
@@ -28,7 +27,7 @@ def test_no_two_models_share_an_id_or_a_name() -> None:
     assert len({model.name for model in PRACTICE_MODELS}) == len(PRACTICE_MODELS)
 
 
-@pytest.mark.parametrize("model", PRACTICE_MODELS, ids=lambda model: model.wire_id)
+@cases("model", PRACTICE_MODELS)
 def test_each_model_is_described_in_one_line(model: PracticeModel) -> None:
     assert model.wire_id.startswith("practice/")
     assert 0 < len(model.name) <= 30
@@ -37,8 +36,8 @@ def test_each_model_is_described_in_one_line(model: PracticeModel) -> None:
     assert "\n" not in model.description
 
 
-@pytest.mark.parametrize("model", PRACTICE_MODELS, ids=lambda model: model.wire_id)
-@pytest.mark.parametrize("turn", [0, 1, 2])
+@cases("model", PRACTICE_MODELS)
+@cases("turn", [0, 1, 2])
 def test_each_script_ends_and_does_nothing_after_its_end(
     model: PracticeModel, turn: int
 ) -> None:

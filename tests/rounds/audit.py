@@ -3,7 +3,8 @@
 from tests.rounds.drivengateway import Exchange
 from tests.rounds.expected import Expected
 from tests.rounds.tries import CUT, WHOLE, Try
-from threads.models import CallAttempt, Cell, JournalEntry, Round, ToolRun
+from threads.models import CallAttempt, Cell, JournalEntry, Round, ToolRun, ToolTurn
+from threads.rounds.exchanges import exchanges_of
 from threads.rounds.report import report
 
 CONCLUDED = {
@@ -108,13 +109,16 @@ def _sums_are_true(round_: Round, rows: list[CallAttempt]) -> None:
 
 
 def tools_ran_once(round_: Round, expected: Expected, *, is_vague: bool) -> None:
-    """See that every call that stood in a whole answer ran once, and no other."""
+    """See that every call that stood in a whole answer ran once, and no other.
+
+    What had come of a call in an answer that was cut is told as not run (D8).
+    """
     runs = ToolRun.objects.filter(round=round_).order_by("call", "position")
     done = [(run.call, run.call_id, run.state) for run in runs]
     asked = [
         (attempt.call, tool.id, _state_of(attempt, tool.state))
         for attempt in expected.tries
-        if attempt.ending in WHOLE
+        if attempt.ending in WHOLE | CUT
         for tool in attempt.tools
     ]
     assert done[: len(asked)] == asked
@@ -123,6 +127,20 @@ def tools_ran_once(round_: Round, expected: Expected, *, is_vague: bool) -> None
 
 def _state_of(attempt: Try, state: str) -> str:
     return state if attempt.ending == "completed" else "not_run"
+
+
+def told_later(
+    round_: Round, cell: Cell, told: list[dict[str, object]]
+) -> list[dict[str, object]]:
+    """What the next question carries of an answer: the exchanges with tools as the
+    gateway was sent them (`told`), those it was not sent any more, the last words."""
+    turns = list(ToolTurn.objects.filter(round=round_).order_by("call"))
+    messages = list(told)
+    sent = sum(message["role"] == "assistant" for message in told)
+    for exchange in exchanges_of([round_.pk]).get(round_.pk, [])[sent:]:
+        messages += exchange.messages()
+    rest = cell.text[turns[-1].text_length :].lstrip("\n") if turns else cell.text
+    return [*messages, {"role": "assistant", "content": rest}] if rest else messages
 
 
 def stored(round_: Round) -> tuple[Round, Cell]:

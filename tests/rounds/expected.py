@@ -17,7 +17,8 @@ TRANSIENT = frozenset(
         *("http_5xx", "http_429", "finish_error", "overloaded", "connect_failed"),
     }
 )
-MOST_CALLS = 8
+MOST_ALIKE, MOST_FAILED_ALIKE, MOST_FAILED = 8, 3, 6
+"""How often the same call, the same failing one, and the same failure may come."""
 
 Step = Literal["over", "again", "call"]
 OVER, CALL = frozenset[Step]({"over"}), frozenset[Step]({"call"})
@@ -97,10 +98,10 @@ class Expected:
             self.thoughts += piece
             self._last_thoughts = self.thoughts
 
-    def call_tool(self, state: str) -> Asked:
+    def call_tool(self, state: str, *, has_arguments: bool = True) -> Asked:
         self.now.chunks += 1
         call_id = f"call_{self.now.name}_{len(self.now.tools)}"
-        self.now.tools.append(Asked(call_id, "calculator", state))
+        self.now.tools.append(Asked(call_id, "calculator", state, has_arguments))
         return self.now.tools[-1]
 
     def _show(self, piece: str) -> None:
@@ -127,7 +128,28 @@ class Expected:
             self.thoughts += now.thoughts
             if now.text:
                 self._show(now.text)
-        return CALL if self._asks and now.call < MOST_CALLS else OVER
+        return CALL if self._asks and not self._circles else OVER
+
+    @property
+    def _circles(self) -> str:
+        """The code of a round whose model goes round in circles (F7), or nothing.
+
+        Whole calls differ from each other here; those without arguments are alike,
+        and so is what is wrong with the ones that are cut.
+        """
+        bare = cut = 0
+        for call in (each for each in self.tries if each.ending == "completed"):
+            alike = sum(not tool.has_arguments for tool in call.tools)
+            if bare + alike >= MOST_ALIKE:
+                return "repeated_tool_call"
+            for tool in call.tools:
+                bare += not tool.has_arguments
+                cut += tool.has_arguments and tool.state == "not_run"
+                if bare >= MOST_FAILED_ALIKE:
+                    return "repeated_tool_error"
+                if cut >= MOST_FAILED:
+                    return "repeated_tool_error_any_args"
+        return ""
 
     def refuse(self, code: str, at: float) -> frozenset[Step]:
         """End the attempt by a refusal: the SDK's own tries are over as well."""
@@ -202,8 +224,8 @@ class Expected:
             self._show_last_held(is_stopped=is_stopped)
         before = (self.text, self.thoughts)
         self.ended = (self.now.ending, self.now.code)
-        if self._asks and self.now.call == MOST_CALLS:
-            self.ended = ("interrupted", "tool_rounds_exceeded")
+        if self._asks and self._circles:
+            self.ended = ("interrupted", self._circles)
         if seen is not None:
             self._forget_unseen(*seen)
         if self._is_bare:

@@ -158,17 +158,26 @@ TAIL = re.compile(
 )
 
 
+TOOLS = re.compile(r'(<section class="tools" id="[\w-]+">).*?(?=</section>)', re.DOTALL)
+
+
+def without_tools(html: str) -> str:
+    """Empty the places of tools: they are filled for each viewer."""
+    return TOOLS.sub(r"\1", html)
+
+
 def answers_in(html: str) -> dict[int, tuple[int, PageCell]]:
     """Read the answers out of a page's HTML: position and cell by number."""
     found = {}
     for article in ARTICLE.finditer(html):
-        body, tail = article["body"], TAIL.search(article["body"])
+        body = without_tools(article["body"])
+        tail = TAIL.search(body)
         if tail is not None:
             body = body[: tail.start()]
         blocks = body.split('<div class="block">')[1:]
         cell = PageCell(
             generation=int(article["generation"]),
-            blocks=[block.removesuffix("</div>") for block in blocks],
+            blocks=[block.removesuffix("</div>").rstrip("\n") for block in blocks],
             tail=unescape(re.sub("<[^>]*>", "", tail["tail"])) if tail else "",
             kind=tail["kind"] if tail else "p",
             open_html=tail["open"] if tail else "",
@@ -204,6 +213,7 @@ class Page:
         self.cells: dict[int, PageCell] = {}
         self.position = -1
         self.html: list[str] = []
+        self.tools: list[str] = []
         self.frames: list[dict[str, Any]] = []
         self.errors: list[str] = []
         self.texts: list[str] = []
@@ -257,6 +267,8 @@ class Page:
         frame = json.loads(text)
         if "error" in frame:
             self.errors.append(frame["error"])
+        elif "tools" in frame:
+            self.tools.append(frame["tools"])
         elif "a" in frame:
             await self.say({"type": "ack", "a": frame["a"]})
         else:

@@ -14,7 +14,6 @@ Cut = Literal["eof", "half", "reset", "silence"]
 After = Literal["done", "eof", "reset", "error", "silence"]
 Amid = Literal["", "text", "end", "cut", "tools"]
 
-FRAGMENTS = {"half": '{"expression": "1', "whole": '{"expression": "1 + 1"}'}
 NEVER_AGAIN = (400, 403)
 """Statuses after which the SDK does not try again by itself."""
 SDK_TRIES = 3
@@ -41,7 +40,9 @@ class Play(Scene):
 
     async def call_tool(self, kind: Fragment) -> None:
         """Send a fragment of a tool call, which may be all that ever comes of it."""
-        asked = self.expected.call_tool("ok" if kind == "whole" else "not_run")
+        asked = self.expected.call_tool(
+            "ok" if kind == "whole" else "not_run", has_arguments=kind != "name"
+        )
         await self._send(self._fragment(asked, kind), passes=False)
 
     async def hint(self, kind: Hint) -> None:
@@ -220,7 +221,9 @@ class Play(Scene):
 
     def _fragment(self, asked: Asked, kind: Fragment) -> bytes:
         index = int(asked.id.rpartition("_")[2])
-        arguments = FRAGMENTS.get(kind, "")
+        # No two are alike, as long as they have any.
+        sum_ = f'{{"expression": "{asked.id.removeprefix("call_").replace("_", " + ")}'
+        arguments = {"half": sum_, "whole": sum_ + '"}'}.get(kind, "")
         call = tool_call(index, call_id=asked.id, name=asked.name, arguments=arguments)
         if kind == "name":
             del call["function"]["arguments"]

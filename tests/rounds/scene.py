@@ -18,12 +18,13 @@ from tests.rounds.theatre import Theatre
 from tests.rounds.tries import BROKEN, Rules, Try
 from tests.rounds.watching import Watching, words, words_of
 from threads.core.snapshot import Position
-from threads.models import Round, Thread
-from threads.rendering import render_text
+from threads.models import Cell, Round, Thread
+from threads.rendering import ToolsOf, render_text
 from threads.rounds import pages
 from threads.rounds.broadcast import thread_group
 from threads.rounds.engine import engine
 from threads.rounds.engine import stop as engine_stop
+from threads.rounds.loops import in_database
 
 FIRST_DATA, IDLE = 5.0, 4.0
 FRAME = 0.3
@@ -57,11 +58,11 @@ class Scene:
         self.may_stand = set[str]()
         self.may_end = set[tuple[str, str]]()
         self.visitors: list[Page] = []
-        self._messages: list[Message] = []
+        self.told: list[Message] = []
 
     async def begin(self, messages: list[Message]) -> None:
         """Start the round; its first request must hold these messages."""
-        self._messages = messages
+        self.told = messages
         self.theatre.gateway.exchanges.clear()
         self.eager = Watching(self.thread.pk, self.cell_id)
         self.lazy = Watching(self.thread.pk, self.cell_id)
@@ -134,9 +135,7 @@ class Scene:
         else:
             expected.begin(exchange, is_next_call=is_next)
         if is_next:
-            self._messages = _continued(
-                exchange.json["messages"], self._messages, asked
-            )
+            self.told = _continued(exchange.json["messages"], self.told, asked)
         assert exchange.body == expected.of_call[0].exchanges[0].body
         self.log.append(exchange)
         self.state = "asked"
@@ -221,7 +220,7 @@ class Scene:
         """See that every page shows, at the end, what the database has."""
         await self.settle_visitors()
         assert await self._notices() == ["round.started", "round.ended"]
-        blocks = list(render_text(text))
+        blocks = await in_database(self._blocks, text)
         for watching in (self.eager, self.lazy):
             page = watching.look()
             assert (page.blocks, page.tail, page.open_html) == (blocks, "", "")
@@ -242,17 +241,23 @@ class Scene:
         )
         assert reading is not None
         _, cell = answers_in("".join(reading.messages))[self.cell_id]
-        _shows(cell, list(render_text(text)), generation, len(text), status)
+        _shows(cell, self._blocks(text), generation, len(text), status)
+
+    def _blocks(self, text: str) -> list[str]:
+        """What pages show of a text, and of the tools that stand in it."""
+        tools = ToolsOf(Cell.objects.filter(pk=self.cell_id))
+        return list(render_text(text, tools.slots(self.cell_id)))
 
     async def _notices(self) -> list[str]:
-        """What was told to all who show the thread, since the round began."""
+        """What was told to all who show the thread, since the round began, but for
+        what its tools did."""
         told = list[str]()
         with suppress(TimeoutError):
             async with asyncio.timeout(0.01):
                 while True:
                     told.append((await layer().receive(self._channel))["type"])
         await layer().group_discard(thread_group(self.thread.pk), self._channel)
-        return told
+        return [kind for kind in told if kind != "tools.changed"]
 
     async def settle_visitors(self) -> None:
         """Let time pass, and every other tab read what has come for it."""

@@ -262,8 +262,7 @@ class AnyRound(RuleBasedStateMachine):
         self.theatre.run(play.pages_agree(*stands))
         play.late_page_agrees(*stands)
         self.leaves_nothing_behind()
-        if cell.text:
-            self.history.append({"role": "assistant", "content": cell.text})
+        self.history += audit.told_later(round_, cell, play.told[len(self.history) :])
 
     def leaves_nothing_behind(self) -> None:
         """No task, no connection, no mishap, no second terminal write."""

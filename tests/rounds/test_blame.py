@@ -23,7 +23,8 @@ from tests.rounds.helpers import answered, cell_of
 from threads.core.answer import Accumulator, ToolCallAssembler
 from threads.core.events import StreamEvent, TextDelta
 from threads.models import CallAttempt, Cell, Round, Thread, ToolRun
-from threads.rounds import tools
+from threads.tools import registry
+from threads.tools.registry import FunctionTool
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -59,10 +60,10 @@ def raising() -> Iterator[Callable[[Callable[[], BaseException]], None]]:
         def breaks() -> str:
             raise make()
 
-        tools.register(tools.Tool("breaks", "Breaks.", {"type": "object"}, breaks))
+        registry.register(FunctionTool("breaks", "Breaks.", {"type": "object"}, breaks))
 
     yield register
-    tools.unregister("breaks")
+    registry.unregister("breaks")
 
 
 @pytest.mark.parametrize("make", RAISED.values(), ids=RAISED)

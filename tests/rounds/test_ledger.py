@@ -12,10 +12,11 @@ from django.utils import timezone
 from tests.rounds.helpers import open_now
 from threads.core.faults import Condition, Ending, Verdict
 from threads.models import Cell, JournalEntry, LanguageModel, Round, Thread, ToolRun
-from threads.rounds import ledger, sweep
+from threads.rounds import exchanges, ledger, sweep
 from threads.rounds.ledger import Outcome, ThreadBusyError
 from threads.rounds.opening import title_of
 from threads.rounds.worker import is_known_dead, worker_id
+from threads.tools.running import ToolResult
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -180,15 +181,15 @@ def test_tools_that_still_run_at_the_end_are_unknown(
 ) -> None:
     round_ = open_now(thread, steady)
     ledger.claim_round(round_.pk, worker_id())
-    [run] = ledger.begin_tool_runs(
-        [ToolRun(round=round_, call=1, position=0, call_id="c", idempotency_key="k")]
+    run = ToolRun.objects.create(
+        round=round_, call=1, position=0, call_id="c", idempotency_key="k"
     )
 
     ledger.finish_round(round_.pk, Outcome(sweep.WORKER_LOST))
 
     run.refresh_from_db()
     assert run.state == "unknown"
-    assert not ledger.end_tool_run(run.pk, state="ok", result="late")
+    assert not exchanges.end_run(run, ToolResult("ok", "late"))
 
 
 def test_a_round_of_a_process_that_is_gone_ends_with_what_it_had_flushed(

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.rounds.helpers import PageCell
+from threads.core.snapshot import Position
 from threads.rendering import render_text
 from threads.rounds.live import LiveCell
 from threads.rounds.published import Shown
@@ -44,7 +45,7 @@ STEPS = st.lists(
         st.tuples(st.just("reason"), st.text(max_size=5)),
         st.tuples(st.just("tick"), st.lists(st.integers(0, 2), max_size=3)),
         st.tuples(st.just("withdraw"), st.none()),
-        st.tuples(st.just("call"), st.none()),
+        st.tuples(st.sampled_from(["call", "tools"]), st.none()),
         st.tuples(st.just("clamp"), st.integers(0, 30)),
         st.tuples(st.just("reconnect"), st.integers(0, 2)),
     ),
@@ -95,7 +96,9 @@ class Written:
                 live.withdraw(self._call, self._attempt)
                 live.publish()
                 self._begin(self._call)
-            case "call":
+            case "call" | "tools":
+                if kind == "tools":
+                    live.place_tools(self._call)
                 self._begin(self._call + 1)
             case "clamp":
                 live.restate(live.text[:value])
@@ -110,6 +113,7 @@ class Written:
 
 @settings(max_examples=300, deadline=None)
 @example([("text", "\x1f"), ("tick", [0])])
+@example([("text", "a\r"), ("tools", None), ("text", "\nb"), ("clamp", 1)])
 @example([("text", "word "), ("tick", [0]), ("withdraw", None), ("tick", [0, 1])])
 @given(STEPS)
 def test_pages_that_lag_and_reconnect_end_with_the_same_text(
@@ -137,7 +141,7 @@ def test_pages_that_lag_and_reconnect_end_with_the_same_text(
         reader.read(live)
 
     for reader in readers:
-        assert reader.page.blocks == list(render_text(live.text))
+        assert reader.page.blocks == list(render_text(live.text, tuple(live.slots)))
         assert (reader.page.tail, reader.page.open_html) == ("", "")
         assert reader.page.reasoning == "".join(live.reasoning_parts)
 
@@ -244,6 +248,31 @@ def test_frames_name_the_withdrawal_that_began_their_generation_and_no_other() -
     ]
     assert [frame.get("w") for frame in late.frames] == ["2.3"]
     assert reader.page.tail == "Half"
+
+
+def test_tools_stand_at_once_where_the_text_was_and_a_withdrawal_leaves_them() -> None:
+    live, reader = LiveCell(7, 1, touch=lambda _: None), Reader()
+    live.begin_attempt(1, 1)
+    live.append("First\n- I")
+    live.place_tools(1)
+    live.place_tools(1)
+    reader.read(live)
+    section = '<section class="tools" id="cell-7-tools-1"></section>'
+    before = ["<p>First</p>", "<ul>\n<li>I</li>\n</ul>", section]
+    assert (reader.page.blocks, reader.page.tail) == (before, "")
+
+    live.begin_attempt(2, 1)
+    live.append("\n\nThey sa")
+    assert shown_and_read(live, reader) == "They sa"
+    live.withdraw(2, 1)
+    shown_and_read(live, reader)
+    assert reader.page.blocks == before
+
+    # A page that pressed Stop had seen less: what ran is shown all the same.
+    live.settle(Position(0, 3))
+    live.finish()
+    reader.read(live)
+    assert reader.page.blocks == ["<p>Fir</p>", section]
 
 
 def test_what_was_followed_by_text_is_not_reinstated() -> None:

@@ -85,7 +85,7 @@ def test_the_cap_is_told_in_whole_minutes(seconds: float, minutes: str) -> None:
         Progress(),
         Progress(has_answered=True),
         Progress(is_reasoning=True),
-        Progress(tool="calculator"),
+        Progress(tools=["calculator"]),
     ):
         assert cap_verdict(progress, seconds).params["minutes"] == minutes
 

@@ -39,10 +39,12 @@ from tests.fakegateway import (
 )
 from tests.rounds.helpers import answered, ask, cell_of, until
 from tests.rounds.keys import keyed
+from tests.rounds.tooling import with_tools
 from threads.models import Cell, Thread
 from threads.practice.models import PRACTICE_MODELS
-from threads.rounds import engine, tools
+from threads.rounds import engine
 from threads.rounds.hub import live_view
+from threads.tools.registry import FunctionTool
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -226,17 +228,15 @@ async def test_a_tool_tells_neither_its_arguments_nor_its_failure(
         raise error(f"{RESULT} of {word}")
 
     schema = {"type": "object", "properties": {"word": {"type": "string"}}}
-    tools.register(tools.Tool("fails", "A test tool.", schema, canary_tool))
+    fails = FunctionTool("fails", "A test tool.", schema, canary_tool)
     asked = tool_call(call_id="a", name="fails", arguments=f'{{"word": "{ARGUMENT}"}}')
     gateway.play(
         Script(chunk(tool_calls=[asked]), chunk(finish="tool_calls"), DONE),
         Script(HALF, chunk(finish="stop"), DONE),
     )
 
-    try:
+    with with_tools(fails):
         cell = await answered(thread, await keyed(gateway), PROMPT)
-    finally:
-        tools.unregister("fails")
 
     assert cell.status == "done"
     assert "fails" in gateway.requests[1].body.decode()

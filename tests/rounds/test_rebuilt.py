@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from threads.core.snapshot import Generation, generations_of, last_read
 from threads.models import Cell, JournalEntry
+from threads.rendering import Slot, tools_slot
 from threads.rendering.cells import CellView, view_of
 from threads.rounds.journal import Row, Writer
 from threads.rounds.live import LiveCell
@@ -15,11 +16,14 @@ PIECES = st.sampled_from(["ha ", "ha ha", " ", "\n\n", "```\n", "- a\n", "**b**"
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["text", "reason"]), PIECES),
-        st.tuples(st.sampled_from(["cut", "call", "flush", "publish"]), st.none()),
+        st.tuples(
+            st.sampled_from(["cut", "call", "tools", "flush", "publish"]), st.none()
+        ),
     ),
     max_size=40,
 )
 CUT, CALL, FLUSH = ("cut", None), ("call", None), ("flush", None)
+TOOLS = ("tools", None)
 
 
 class Journalled:
@@ -29,6 +33,7 @@ class Journalled:
         self.live = LiveCell(1, 1, touch=lambda _: None)
         self.writer = Writer(1, self.live, on_stop=_nothing, on_lost=_nothing)
         self.rows: list[Row] = []
+        self.turns: list[tuple[int, int]] = []
         self.call = self.attempt = 1
         self.live.begin_attempt(1, 1)
 
@@ -41,7 +46,10 @@ class Journalled:
                 self.live.reason(piece)
             case "cut":
                 self.cut()
-            case "call":
+            case "call" | "tools":
+                if kind == "tools":
+                    self.turns.append((self.call, self.live.length))
+                    self.live.place_tools(self.call)
                 self.call, self.attempt = self.call + 1, 1
                 self.live.begin_attempt(self.call, 1)
             case "publish":
@@ -58,6 +66,11 @@ class Journalled:
         assert self.live.text == before[: mark.length]
         self.attempt += 1
         self.live.begin_attempt(self.call, self.attempt)
+
+    @property
+    def slots(self) -> list[Slot]:
+        """Where tools stand, as the rows of the turns say."""
+        return [tools_slot(1, call, length) for call, length in self.turns]
 
     def flush(self) -> list[Generation]:
         """Commit what was gathered, and rebuild the cell from all that was."""
@@ -107,6 +120,8 @@ def read(view: CellView) -> tuple[object, ...]:
 @example([("text", "ha ha"), CALL, ("text", "ha "), FLUSH, CUT, ("text", " "), CUT])
 @example([("reason", "ha "), CUT, ("reason", " "), CUT])
 @example([("text", "ha "), ("reason", "ha "), CALL, ("reason", " "), CUT])
+@example([("text", "- a\n"), TOOLS, TOOLS, ("text", "\n\n"), ("text", "**b**"), CUT])
+@example([("text", "```\n"), TOOLS, ("text", "ha ha"), CUT, ("text", "- a\n")])
 @given(STEPS)
 def test_the_live_cell_and_the_rebuilt_one_agree_and_end_alike(
     steps: list[tuple[str, Any]],
@@ -118,15 +133,17 @@ def test_the_live_cell_and_the_rebuilt_one_agree_and_end_alike(
     rebuilt = cell.flush()
     cell.live.publish()
     streaming = Cell(pk=1, status=Cell.Status.STREAMING)
-    assert read(view_of(streaming, stored(cell.rows))) == read(
-        cell.live.published.view()
-    )
+    shown = read(view_of(streaming, stored(cell.rows), cell.slots))
+    assert shown == read(cell.live.published.view())
 
     stands = last_read(rebuilt)
     cell.writer.collect()
     cell.live.settle()
     assert (stands.text, stands.reasoning) == (cell.live.text, cell.live.reasoning)
     assert stands.number == cell.live.generation
+    cell.live.finish()
+    over = Cell(pk=1, status=Cell.Status.DONE, text=stands.text)
+    assert view_of(over, slots=cell.slots).blocks == cell.live.published.view().blocks
     # What was written of the end is read as it is, whoever reads it.
     assert last_read(cell.flush()) == cell.flush()[-1]
 

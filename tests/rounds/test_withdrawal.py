@@ -92,7 +92,8 @@ async def test_a_withdrawal_is_pushed_at_once_and_not_at_the_next_tick(
     withdrawal = next(frame for frame in page.frames if "w" in frame)
     assert (withdrawal["w"], withdrawal["g"]) == ("2.1", 1)
     cell = page.cells[watched.round.answer_cell_id]
-    assert (cell.generation, cell.offset, cell.tail) == (1, 8, "ha ha ha")
+    assert (cell.generation, cell.offset, cell.tail) == (1, 8, "")
+    assert cell.blocks[0] == "<p>ha ha ha</p>"
     assert watched.page.look().words == "ha ha ha"
     await watched.stopped()
     await page.close()

@@ -24,7 +24,7 @@ HOUSEKEEPING = frozenset({"sweeper"})
 
 EXPECTED_MARKERS = (
     *("PROVIDER_STREAM_", "PROVIDER_REFUSED", "[ProviderRetry] ", "[ThreadExec] "),
-    *("MODEL_SUBSTITUTED ",),
+    *("MODEL_SUBSTITUTED ", "CONTEXT_WINDOW_UNDECLARED "),
 )
 
 

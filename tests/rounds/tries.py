@@ -27,6 +27,7 @@ class Asked:
     id: str
     name: str
     state: str
+    has_arguments: bool = True
 
 
 @dataclass(slots=True)

@@ -272,8 +272,7 @@ def test_the_drawer_opens_by_keyboard_and_gives_the_focus_back(
     expect(opener).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1440])
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 360), ("light", 1440)])
 def test_pages_are_accessible_and_fit(
     page: Page, answering: Cell, steady: LanguageModel, scheme: str, width: int
 ) -> None:

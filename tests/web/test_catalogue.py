@@ -11,10 +11,16 @@ from django.utils import translation
 from pytest_django import Settings
 
 import threads
+from tests.cases import cases
 from threads.core.table import ERRORS, Error
 from threads.models import Cell, LanguageModel, Sentence
 from threads.practice.models import PRACTICE_MODELS
-from threads.provision import FIXTURES, follow_environment, load_catalogue
+from threads.provision import (
+    FIXTURES,
+    PRACTICE_ROUTE,
+    follow_environment,
+    load_catalogue,
+)
 from threads.sentences import (
     ADDENDA,
     ENGLISH,
@@ -49,6 +55,7 @@ SENT_AGAIN_THOUGH_NO_CODE_IS_TRANSIENT = {
     "round.cap_silent",
     "round.worker_lost",
     "round.worker_never_started",
+    "round.not_decided",
     "round.history",
     "internal.error",
 }
@@ -95,7 +102,7 @@ def test_every_key_in_the_source_is_a_sentence_and_every_sentence_is_used() -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("key", ENGLISH)
+@cases("key", ENGLISH)
 def test_a_sentence_says_the_same_in_every_language(key: str, language: str) -> None:
     text = words(key, language)
 
@@ -108,7 +115,7 @@ def test_a_sentence_says_the_same_in_every_language(key: str, language: str) -> 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@cases("error", ERRORS.values(), ids=ERRORS)
 def test_sending_again_is_proposed_where_it_can_help_and_nowhere_else(
     error: Error, language: str
 ) -> None:
@@ -143,11 +150,12 @@ def test_the_cap_is_told_in_the_same_first_sentence(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_the_practice_models_have_a_name_and_a_description(language: str) -> None:
+def test_what_is_practised_with_has_a_name_and_a_description(language: str) -> None:
     fixture = json.loads((FIXTURES / "practice.json").read_text("utf-8"))
 
-    assert set(fixture) == {model.wire_id for model in PRACTICE_MODELS}
-    texts = [fixture[model.wire_id][language] for model in PRACTICE_MODELS]
+    practised = [*(model.wire_id for model in PRACTICE_MODELS), PRACTICE_ROUTE]
+    assert set(fixture) == set(practised)
+    texts = [fixture[each][language] for each in practised]
     assert all(text["name"] and text["description"] for text in texts)
     assert len({text["name"] for text in texts}) == len(texts)
 

@@ -127,7 +127,7 @@ def test_the_complete_lines_of_an_open_list_are_rendered() -> None:
     ],
 )
 def test_twice_the_text_is_about_twice_the_work(start: str, unit: str) -> None:
-    short, long = (work(start + unit * (size // len(unit))) for size in (8000, 16_000))
+    short, long = (work(start + unit * (size // len(unit))) for size in (4000, 8000))
 
     # Growing by halves takes a little more or less, as the last step falls.
     assert long < 2.7 * short

@@ -12,8 +12,8 @@ from tests.rounds.helpers import open_now
 from tests.rounds.resubmitting import TRUNCATED, ended, verdict_of
 from tests.web.test_sending import HTMX
 from threads.core.faults import Verdict
-from threads.models import CallAttempt, Cell, LanguageModel, Thread, ToolRun
-from threads.rendering.details import account_of, tools_of
+from threads.models import CallAttempt, Cell, LanguageModel, Thread
+from threads.rendering.details import account_of
 from threads.rounds import ledger
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,23 +120,6 @@ def test_numbers_are_those_of_the_language(broken: Cell) -> None:
 
     assert "1,2" in story
     assert "1.214" in story
-
-
-def test_tools_are_told_with_what_became_of_them(broken: Cell) -> None:
-    for position, state in enumerate(["ok", "unknown"]):
-        ToolRun.objects.create(
-            round=broken.round,
-            call=1,
-            position=position,
-            name="mail",
-            has_effects=True,
-            state=state,
-        )
-
-    assert [tool.became for tool in tools_of(broken)] == [
-        "finished",
-        "may or may not have finished",
-    ]
 
 
 def test_details_come_alone_for_the_script_and_as_a_page_without(

@@ -162,6 +162,7 @@ def test_tools_that_change_something_are_named_and_wait_for_a_second_click(
     html = warned.content.decode()
     assert warned.status_code == 422
     assert "used tools that change something outside: send_mail, book&lt;b&gt;" in html
+    assert "may or may not have finished: send_mail, book&lt;b&gt;. Check" in html
     assert '<input type="hidden" name="confirmed" value="1">' in html
     assert "Send again anyway" in html
     if name == "again" and headers:

@@ -169,12 +169,7 @@ def test_without_a_script_all_of_it_works_by_forms(
 
 @pytest.mark.parametrize(
     ("scheme", "width", "direction"),
-    [
-        ("light", 360, "ltr"),
-        ("dark", 360, "rtl"),
-        ("dark", 1440, "ltr"),
-        ("light", 1440, "rtl"),
-    ],
+    [("dark", 360, "rtl"), ("light", 1440, "ltr")],
 )
 def test_open_menus_forms_and_details_are_accessible_and_fit(
     page: Page, blocked: Cell, scheme: str, width: int, direction: str

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.conftest import Site, model_now, start_site
-from tests.fakescript import DONE, chunk, frame
+from tests.fakescript import DONE, chunk, frame, tool_call
 from threads.models import Thread
 from threads.practice.app import PracticeApp
 from threads.practice.exchange import ABORT, Application
@@ -24,6 +24,8 @@ from threads.practice.server import PracticeServer
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CUT = "The answer was cut. Starting again (2/3)…"
+SUM = '{"expression": "1+1"}'
+ASKED = chunk(finish="tool_calls")
 WHOLE = (chunk(finish="stop"), DONE)
 
 
@@ -232,6 +234,34 @@ def test_after_three_failures_the_last_text_that_was_read_stands(
     expect(page.locator(".sentence")).to_contain_text("before its answer was whole")
     sentence = page.locator(".sentence").inner_text()
     assert said(page)[-1] == f"The answer ended early. {sentence}"
+    assert_a_reload_shows_the_same(page)
+
+
+def test_tools_stay_and_what_is_open_stays_open_when_the_text_after_them_goes(
+    page: Page, ask: Ask
+) -> None:
+    part = tool_call(0, call_id="c", name="calculator", arguments=SUM)
+    asking = (chunk(content="Let me see."), chunk(tool_calls=[part]), ASKED, DONE)
+    turns = ask(
+        tries(asking, (chunk(content="They sa"),), (chunk(content="Two."), *WHOLE))
+    )
+    turns.go(2)
+    expect(text(page)).to_contain_text("They sa")
+    tool = page.locator(".tool")
+    tool.locator("summary").click()
+
+    turns.go()
+    expect(note(page)).to_have_text(CUT)
+    expect(text(page)).not_to_contain_text("They sa")
+    expect(tool.locator(".tool-more")).to_be_visible()
+    expect(tool.locator("summary")).to_be_focused()
+    turns.go(2)
+
+    ended(page, "done")
+    expect(page.locator(".block")).to_have_count(3)
+    expect(page.locator(".block").last).to_have_text("Two.")
+    expect(tool.locator(".tool-more")).to_be_visible()
+    tool.locator("summary").click()
     assert_a_reload_shows_the_same(page)
 
 

@@ -120,10 +120,14 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class AttemptStarted:
-    """An attempt of call `call` is about to be sent; both count from 1."""
+    """An attempt of call `call` is about to be sent; both count from 1.
+
+    `asked` counts the models that the call has left behind: 0 asks the first one.
+    """
 
     call: int
     attempt: int
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ error means (tests/core/test_one_classifier.py looks for a second place).
 
 A code has one spelling and stands for one thing that happened. Where one code has
 several rows, the same thing happened and something beside it differs: whose limit
-a 429 is, what a 403 was about, whether the line was kept open before a stall. Two
+a 429 is, what a 403 was about, whether the line was kept open before a stall, what
+makes a conversation too long that we measured before it was sent. Two
 codes stand near each other and are not the same: `connect_failed` is our own
 connection to the gateway, `provider_network_error` the gateway's to its provider.
 """
@@ -101,6 +102,9 @@ ERRORS = {
         Error("answer_blocked", _REQUEST, "answer.filtered"),
         Error("request_blocked", _REQUEST, "request.blocked", ending=Ending.BLOCKED),
         Error("context_too_long", _REQUEST, "request.too_long"),
+        Error("context_too_long", _REQUEST, "request.message_too_long", case="message"),
+        Error("context_too_long", _REQUEST, "request.results_too_long", case="results"),
+        Error("context_too_long", _CONFIG, "config.model_settings", case="site"),
         Error("http_400", _REQUEST, "request.rejected"),
         Error("http_422", _REQUEST, "request.rejected"),
         Error("bad_history", _BUG, "internal.request_shape"),

@@ -56,6 +56,8 @@ WORDINGS = (
     _wording(
         "provider_config_error", (*_REFUSED, 404),
         r"unsupported (?:parameter|value)", r"stream_options", r"reasoning_effort", r"extra inputs are not permitted",
+        r"\bmax_(?:completion_|output_)?tokens\b.{0,60}(?:too large|maximum allowed number of output)",
+        r"\btemperature\b.{0,40}(?:deprecated|not support|may only)",
         r"must contain the word .?json", r"must be passed back", r"support tool use",
         r"does not support (?:tools|tool use|tool calls|tool calling|function calling|streaming)",
     ),

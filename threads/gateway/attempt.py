@@ -17,6 +17,7 @@ from threads.core.faults import (
     Verdict,
     classify,
 )
+from threads.core.quirks import PROTECTED, Override, quirks_of, shape
 from threads.core.retry import Action, Attempted, Decision, Reason
 from threads.gateway.client import Endpoint
 from threads.gateway.transport import Wire
@@ -24,13 +25,18 @@ from threads.gateway.transport import Wire
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """One call of a round; `call` counts from 1."""
+    """One call of a round; `call` counts from 1.
+
+    `override` is what an operator said of this model; the rest of what differs from
+    model to model is known from its wire id (F13).
+    """
 
     endpoint: Endpoint
     model: str
     messages: list[dict[str, object]]
     tools: list[dict[str, object]] = field(default_factory=list)
     call: int = 1
+    override: Override = field(default_factory=Override)
 
     def body(self) -> dict[str, object]:
         """The JSON that is sent; the same request gives the same bytes (D9)."""
@@ -43,7 +49,22 @@ class CallRequest:
             body["tools"] = self.tools
         if self.endpoint.sends_usage:
             body["stream_options"] = {"include_usage": True}
-        return body
+        return body | self._parameters()
+
+    def shape(self) -> dict[str, object]:
+        """What the ledger says of the body: our parameters, names of others, counts."""
+        extras = sorted(self.override.extras.keys() - PROTECTED)
+        ours = {
+            name: value
+            for name, value in self.body().items()
+            if name not in PROTECTED and name not in extras
+        }
+        counts = {"messages": len(self.messages), "tools": len(self.tools)}
+        return counts | ours | ({"extras": extras} if extras else {})
+
+    def _parameters(self) -> dict[str, object]:
+        quirks = quirks_of(self.model, self.endpoint.host)
+        return shape(quirks, self.override, has_tools=bool(self.tools))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +75,7 @@ class AttemptRecord:
     attempt: int
     model_requested: str
     model_served: str
+    request_shape: dict[str, object]
     host: str
     provider: str
     outcome: str
@@ -195,6 +217,7 @@ class Attempt:
             attempt=self.number,
             model_requested=self.request.model,
             model_served=self.model_served,
+            request_shape=self.request.shape(),
             host=self.request.endpoint.host,
             provider=(verdict.provider if verdict else "") or self.provider,
             outcome=_outcome(ending),

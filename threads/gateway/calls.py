@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import logging
 import random
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -31,6 +31,7 @@ from threads.gateway.attempt import Attempt, AttemptRecord, CallRequest
 from threads.gateway.clients import leased, retire
 from threads.gateway.delivery import CallObserver, Delivered, Delivery
 from threads.gateway.guard import CallBounds, GuardedStream
+from threads.gateway.lineup import Lineup, Target
 
 __all__ = [
     "AttemptRecord",
@@ -38,6 +39,7 @@ __all__ = [
     "CallEnded",
     "CallObserver",
     "CallRequest",
+    "Target",
     "run_call",
 ]
 
@@ -63,11 +65,13 @@ MARKERS = {
 class CallEnded:
     """How a call ended: always the last item, and always there unless cancelled.
 
-    `tool_calls` is empty unless the stream ended with proof (D8, F14).
+    `tool_calls` is empty unless the stream ended with proof (D8, F14); what had come
+    of calls in a stream that did not is in `cut_calls`, and never runs.
     """
 
     verdict: Verdict
     tool_calls: tuple[ToolCall, ...]
+    cut_calls: tuple[ToolCall, ...]
     text: str
     reasoning: str
     usage: Usage
@@ -95,12 +99,14 @@ async def run_call(
     bounds: CallBounds,
     retry: Policy = ONCE,
     observer: CallObserver | None = None,
+    then: Sequence[Target] = (),
 ) -> AsyncGenerator[CallEvent, None]:
     """Yield the events of one call and last a `CallEnded`.
 
     A call that produced nothing is sent again, and one that was cut after only
     text as well, its text withdrawn first; `threads.core.retry` decides and this
-    obeys (requirements D2, D7). Every attempt sends the same bytes (D9).
+    obeys (requirements D2, D7). Every attempt of a model sends the same bytes (D9).
+    `then` are the models that a route asks next, where none has answered (D17).
 
     Consume it with `contextlib.aclosing`: leaving it closes the connection and
     ends a wait at once (D21).
@@ -108,13 +114,15 @@ async def run_call(
     observer = observer or CallObserver()
     now = asyncio.get_running_loop().time
     began_at, waited_seconds = now(), 0.0
+    lineup = Lineup((Target(request, bounds), *then))
     for number in itertools.count(1):
-        attempt = Attempt(request, number, waited_seconds=waited_seconds)
+        target = lineup.target
+        attempt = Attempt(target.request, number, waited_seconds=waited_seconds)
         observer.attempt = attempt
         delivery = Delivery(observer, is_buffered=retry.is_buffered)
-        yield AttemptStarted(request.call, number)
-        with leased(request.endpoint) as client:
-            guard = GuardedStream(client, wire=attempt.wire, bounds=bounds)
+        yield AttemptStarted(request.call, number, lineup.asked)
+        with leased(target.request.endpoint) as client:
+            guard = GuardedStream(client, wire=attempt.wire, bounds=target.bounds)
             async with aclosing(_read(attempt, guard, delivery)) as events:
                 async for event in events:
                     yield event
@@ -122,23 +130,17 @@ async def run_call(
             if verdict.ending in DISTRUSTED:
                 retire(client)
         attempt.decision = decide(
-            attempt.facts_for_retry(now() - began_at),
+            lineup.facts(attempt, now() - began_at),
             retry,
             roll=random.uniform(-1, 1),  # noqa: S311 - no secret
         )
         decided_at = now()
+        lineup.follow(attempt)
         again = attempt.decision.action is not Action.NONE
         if again:
             if delivery.has_shown:
                 yield Withdrawn(request.call, number)
-            yield RetryWait(
-                request.call,
-                number + 1,
-                retry.retries + 1,
-                attempt.decision.wait_seconds,
-                fault=verdict,
-                withdrew=attempt.decision.action is Action.REGENERATE,
-            )
+            yield _coming(attempt, retry, lineup)
         else:
             is_whole = verdict.ending in WHOLE
             for event in delivery.rest(attempt.model_served, is_whole=is_whole):
@@ -147,7 +149,7 @@ async def run_call(
         observer.attempt = None
         _log(record)
         if again:
-            _log_retry(record, retry, attempt.decision.wait_seconds)
+            _log_retry(record, retry, attempt.decision.wait_seconds, lineup)
         yield record
         # The wait includes whatever the caller did with all that; if that took so
         # long that the window has passed, no attempt follows after all.
@@ -156,7 +158,8 @@ async def run_call(
             yield _ended(attempt, verdict, record)
             return
         await asyncio.sleep(max(0.0, left))
-        waited_seconds = now() - decided_at
+        # Another model is not waited for, whatever the caller had to do meanwhile.
+        waited_seconds = attempt.decision.wait_seconds and now() - decided_at
 
 
 async def _read(
@@ -183,11 +186,28 @@ async def _read(
         await guard.close()
 
 
+def _coming(attempt: Attempt, retry: Policy, lineup: Lineup) -> RetryWait:
+    """Say what follows an attempt, once the lineup has followed its decision."""
+    assert attempt.verdict is not None  # noqa: S101 - it has been judged
+    action, number = attempt.decision.action, attempt.number + 1
+    return RetryWait(
+        attempt.request.call,
+        number,
+        max(number, retry.retries + 1),
+        attempt.decision.wait_seconds,
+        fault=attempt.verdict,
+        withdrew=action is Action.REGENERATE,
+        model=lineup.target.request.model if action is Action.FALLBACK else "",
+    )
+
+
 def _ended(attempt: Attempt, verdict: Verdict, record: AttemptRecord) -> CallEnded:
     is_whole = verdict.ending in WHOLE
+    calls = attempt.answer.tool_calls.finish()
     return CallEnded(
         verdict=verdict,
-        tool_calls=attempt.answer.tool_calls.finish() if is_whole else (),
+        tool_calls=calls if is_whole else (),
+        cut_calls=() if is_whole else calls,
         text=attempt.answer.text,
         reasoning=attempt.answer.reasoning,
         usage=attempt.usage,
@@ -247,10 +267,17 @@ REGENERATE = (
     "[ProviderRetry] REGENERATE %d/%d in %.1f s"
     " after %d chars of text and no tool call (%s)"
 )
+FALLBACK = "[ProviderRetry] FALLBACK %s -> %s after attempt %d (%s)"
 
 
-def _log_retry(record: AttemptRecord, retry: Policy, wait_seconds: float) -> None:
+def _log_retry(
+    record: AttemptRecord, retry: Policy, wait_seconds: float, lineup: Lineup
+) -> None:
     """One content-free warning for each attempt that another one follows (D2, D7)."""
+    if record.retry_decision == Action.FALLBACK:
+        asked, after = record.model_requested, lineup.target.request.model
+        logger.warning(FALLBACK, asked, after, record.attempt, record.code)
+        return
     told = (
         record.attempt,
         retry.retries,

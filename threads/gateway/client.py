@@ -38,6 +38,7 @@ from threads.core.evidence import StreamEnd
 from threads.core.faults import Arrival
 from threads.gateway.chunks import ChunkReader
 from threads.gateway.ends import decoded, end_of_body, end_of_stream, stray_error
+from threads.gateway.listing import ListedModel, models_in
 from threads.gateway.transport import TappedTransport, Wire, current_wire
 
 CONNECT_SECONDS = 10.0
@@ -142,8 +143,8 @@ class GatewayClient:
             current_wire.reset(token)
         return EventStream(stream, wire)
 
-    async def list_models(self, *, seconds: float) -> list[str]:
-        """Return the wire ids that the gateway lists; none when it does not say.
+    async def list_models(self, *, seconds: float) -> list[ListedModel]:
+        """Return the models that the gateway lists; none when it does not say.
 
         Read from the bytes: the SDK's own page fails on what is no such list, and
         its text on a charset that is none.
@@ -151,15 +152,9 @@ class GatewayClient:
         try:
             async with asyncio.timeout(seconds):
                 response = await self._sdk.get("/models", cast_to=httpx2.Response)
-            listed = json.loads(response.content)
+            return models_in(json.loads(response.content))
         except (APIError, TimeoutError, ValueError, RecursionError):
             return []
-        rows = listed.get("data") if isinstance(listed, Mapping) else None
-        return [
-            row["id"]
-            for row in (rows if isinstance(rows, list) else [])
-            if isinstance(row, Mapping) and row.get("id") and isinstance(row["id"], str)
-        ]
 
     async def aclose(self) -> None:
         """Close every connection."""

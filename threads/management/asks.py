@@ -6,11 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.utils.translation import get_supported_language_variant
 
+from threads import conf
+from threads.choices import ROUTE, Choice, offered_choice
 from threads.core.answer import clean
+from threads.endpoints import default_model, offered_models
 from threads.forms import LONGEST_MESSAGE
+from threads.models import Agent, LanguageModel
+from threads.practice.models import PRACTICE_MODELS
 
 BAD_USAGE = 2
 MODEL_LENGTH = 200
@@ -104,3 +110,40 @@ def read_batch(lines: Iterable[str], model: str, locale: str) -> Iterable[Ask]:
             )
         except CommandError as error:
             raise unusable(f"Line {number}: {error}") from error
+
+
+def chosen_route(name: str) -> Choice | None:
+    """Return the route of that name, with or without the prefix that says so.
+
+    A bare name is a model's first.
+
+    Raises:
+        CommandError: a route is named that is not offered.
+    """
+    if name.startswith(ROUTE):
+        choice = offered_choice(name)
+        if choice is None:
+            raise unusable(f"There is no {name!r} with a model that can be asked.")
+        return choice
+    if not name or offered_models().filter(wire_id=name).exists():
+        return None
+    return offered_choice(ROUTE + name)
+
+
+def chosen_model(wire_id: str, agent: Agent | None) -> tuple[LanguageModel | None, str]:
+    """Return the model to ask and its wire id; an unlisted one has no row.
+
+    Whatever id is given is asked: the gateway says whether it knows it.
+    """
+    if not wire_id and agent is not None and agent.model is not None:
+        return agent.model, agent.model.wire_id
+    wire_id = wire_id or settings.CHAT_MODEL
+    offered = offered_models()
+    model = (
+        offered.filter(wire_id=wire_id).first() if wire_id else default_model(offered)
+    )
+    if model is not None:
+        return model, model.wire_id
+    if not wire_id and not conf.gateway_configured():
+        return None, PRACTICE_MODELS[0].wire_id
+    return None, wire_id

@@ -1,13 +1,36 @@
 """What an operator sets up: gateways, models, agents and sentences."""
 
+import json
 from decimal import Decimal
 
-from django.core.validators import MinValueValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from threads.core.quirks import PROTECTED, Override
+
 MILLION = Decimal(1_000_000)
 """Prices are those of so many tokens."""
+
+
+def validate_extras(extras: object) -> None:
+    """Refuse what cannot be added to a request, or is not the operator's to say.
+
+    Raises:
+        ValidationError: it is no object, no JSON, or names what is ours.
+    """
+    if not isinstance(extras, dict):
+        raise ValidationError(_("This has to be a JSON object."))
+    try:
+        json.dumps(extras, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError as error:
+        raise ValidationError(_("This cannot be sent as JSON.")) from error
+    if named := sorted(PROTECTED & extras.keys()):
+        raise ValidationError(
+            _("These are said by the site itself: %(names)s."),
+            params={"names": ", ".join(named)},
+        )
 
 
 class Gateway(models.Model):
@@ -36,7 +59,22 @@ class Gateway(models.Model):
 
 
 class LanguageModel(models.Model):
-    """A model that a gateway serves."""
+    """A model that a gateway serves.
+
+    What is empty was not set by an operator; what the gateway lists of it is filled
+    in (`context_window`, `uses_tools`).
+    """
+
+    class Effort(models.TextChoices):
+        NEEDED = "", _("as the model needs it")
+        NONE = "none", _("none")
+        MINIMAL = "minimal", _("minimal")
+        LOW = "low", _("low")
+        MEDIUM = "medium", _("medium")
+        HIGH = "high", _("high")
+        XHIGH = "xhigh", _("very high")
+        MAX = "max", _("the most")
+        OMIT = "omit", _("never said")
 
     gateway = models.ForeignKey(
         Gateway, models.CASCADE, related_name="models", verbose_name=_("gateway")
@@ -49,6 +87,41 @@ class LanguageModel(models.Model):
     position = models.PositiveIntegerField(_("position"), default=100)
     context_window = models.PositiveIntegerField(
         _("context window, tokens"), null=True, blank=True
+    )
+    uses_tools = models.BooleanField(
+        _("uses tools"),
+        null=True,
+        blank=True,
+        help_text=_("Offer tools to this model. It has to support tool calls."),
+    )
+    # What a request says to this model beside the conversation (`core.quirks`).
+    reasoning_effort = models.CharField(
+        _("reasoning effort"),
+        max_length=10,
+        choices=Effort,
+        default=Effort.NEEDED,
+        blank=True,
+    )
+    max_output_tokens = models.PositiveIntegerField(
+        _("longest answer, tokens"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+    )
+    temperature = models.DecimalField(
+        _("temperature"),
+        max_digits=4,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0), MaxValueValidator(2)],
+    )
+    request_extras = models.JSONField(
+        _("added to each request"),
+        default=dict,
+        blank=True,
+        validators=[validate_extras],
+        help_text=_("A JSON object; it comes last and replaces what it names."),
     )
     # Empty is unknown, and then so is every cost; what is free says 0 (G3).
     input_price = models.DecimalField(
@@ -84,6 +157,22 @@ class LanguageModel(models.Model):
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.wire_id}"
+
+    def clean(self) -> None:
+        """Take an emptied field of extras for none."""
+        super().clean()
+        if self.request_extras is None:
+            self.request_extras = {}
+
+    @property
+    def override(self) -> Override:
+        """What an operator said of requests to this model."""
+        return Override(
+            effort=self.reasoning_effort,
+            max_output_tokens=self.max_output_tokens,
+            temperature=None if self.temperature is None else float(self.temperature),
+            extras=self.request_extras or {},
+        )
 
     @property
     def has_price(self) -> bool:

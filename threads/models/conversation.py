@@ -4,18 +4,21 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from threads.core.answer import clean
 from threads.core.faults import Condition, Ending
 from threads.core.snapshot import Generation
 from threads.models.catalogue import Agent, LanguageModel
+from threads.models.routes import Route
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 TITLE_LENGTH = 60
+LONGEST_QUERY = 200
 
 
 def values_of(enum: type[Ending] | type[Condition]) -> list[tuple[str, str]]:
@@ -23,10 +26,24 @@ def values_of(enum: type[Ending] | type[Condition]) -> list[tuple[str, str]]:
     return [(member.value, member.value) for member in enum]
 
 
+def words_of(query: str) -> str:
+    """What is looked for: bounded, and without what no text holds."""
+    return clean(query).strip()[:LONGEST_QUERY]
+
+
 class ThreadQuerySet(models.QuerySet["Thread"]):
     def of(self, user: "AbstractBaseUser | AnonymousUser") -> "ThreadQuerySet":
         """The threads that this person may see: their own, not deleted."""
-        return self.filter(owner_id=user.pk, deleted_at=None)
+        return self.owned_by(user.pk)
+
+    def owned_by(self, owner_id: int | None) -> "ThreadQuerySet":
+        """The same, of a person of whom only the number is known."""
+        return self.filter(owner_id=owner_id, deleted_at=None)
+
+    def containing(self, words: str) -> "ThreadQuerySet":
+        """The threads with these words in their title or text, as they read now."""
+        said = Cell.objects.filter(thread=OuterRef("pk"), is_current=True)
+        return self.filter(Q(title__icontains=words) | Exists(said.containing(words)))
 
 
 class Thread(models.Model):
@@ -38,6 +55,8 @@ class Thread(models.Model):
     title = models.CharField(_("title"), max_length=200, blank=True)
     agent = models.ForeignKey(Agent, models.SET_NULL, null=True, blank=True)
     model = models.ForeignKey(LanguageModel, models.SET_NULL, null=True, blank=True)
+    # Chosen last; without one, the model is.
+    route = models.ForeignKey(Route, models.SET_NULL, null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     # A deleted thread can be brought back until it is pruned.
@@ -60,6 +79,10 @@ class CellQuerySet(models.QuerySet["Cell"]):
     def shown(self) -> "CellQuerySet":
         """The cells of a thread as it reads now: the current versions, in order."""
         return self.filter(is_current=True).order_by("position")
+
+    def containing(self, words: str) -> "CellQuerySet":
+        """The cells with these words in their text."""
+        return self.filter(text__icontains=words)
 
 
 class Cell(models.Model):
@@ -156,17 +179,23 @@ class Round(models.Model):
     class State(models.TextChoices):
         QUEUED = "queued", _("waiting")
         RUNNING = "running", _("running")
+        # Nobody works on it: a person is to say whether a tool may run.
+        ASKING = "asking", _("asking")
         DONE = "done", _("done")
         ERROR = "error", _("ended early")
         STOPPED = "stopped", _("stopped")
 
-    ACTIVE = (State.QUEUED, State.RUNNING)
+    ACTIVE = (State.QUEUED, State.RUNNING, State.ASKING)
 
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="rounds")
     user_cell = models.ForeignKey(Cell, models.CASCADE, related_name="rounds")
     answer_cell = models.OneToOneField(Cell, models.CASCADE, related_name="round")
+    # Of a route, the model that was asked last; `model_requested` names the first.
     model = models.ForeignKey(
         LanguageModel, models.SET_NULL, null=True, related_name="rounds"
+    )
+    route = models.ForeignKey(
+        Route, models.SET_NULL, null=True, blank=True, related_name="rounds"
     )
     agent = models.ForeignKey(
         Agent, models.SET_NULL, null=True, blank=True, related_name="rounds"
@@ -177,6 +206,8 @@ class Round(models.Model):
     attended = models.BooleanField(default=True)
     # Nothing is shown before it is whole (requirement D19).
     is_buffered = models.BooleanField(default=False)
+    # Of the oldest messages, where the model cannot read them all (F10).
+    left_out = models.PositiveIntegerField(default=0)
     # One click, one round: the page sends a key of its own making.
     submission_key = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
     resubmitted_from = models.ForeignKey("self", models.SET_NULL, null=True, blank=True)
@@ -187,6 +218,8 @@ class Round(models.Model):
     stop_requested_at = models.DateTimeField(null=True, blank=True)
     worker = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+    # When it last began to wait for a worker.
+    queued_at = models.DateTimeField(default=timezone.now)
     claimed_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -197,7 +230,7 @@ class Round(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["thread"],
-                condition=Q(state__in=["queued", "running"]),
+                condition=Q(state__in=["queued", "running", "asking"]),
                 name="one_round_at_a_time_in_a_thread",
             ),
             models.UniqueConstraint(
@@ -208,7 +241,7 @@ class Round(models.Model):
                 name="round_error_names_its_ending",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["queued", "running"])
+                condition=Q(state__in=["queued", "running", "asking"])
                 | Q(ended_at__isnull=False),
                 name="round_over_has_an_end",
             ),

@@ -1,5 +1,6 @@
 """The ledger: attempts of calls, tool runs, and what was said of our keys."""
 
+from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -22,6 +23,8 @@ class CallAttempt(models.Model):
     attempt = models.PositiveIntegerField()
     model_requested = models.CharField(max_length=200)
     model_served = models.CharField(max_length=200, blank=True)
+    # Which parameters were sent, and how many messages and tools (F13); no content.
+    request_shape = models.JSONField(default=dict, blank=True)
     host = models.CharField(max_length=255, blank=True)
     provider = models.CharField(max_length=200, blank=True)
 
@@ -88,10 +91,51 @@ class CallAttempt(models.Model):
         return f"#{self.pk} round {self.round_id} {self.call}.{self.attempt} {self.outcome}"
 
 
+ARGUMENTS_LENGTH = 256_000
+"""Characters of arguments with which a tool may run."""
+
+
+class ToolTurn(models.Model):
+    """What a model said as it asked for tools: with the runs, one exchange of a round.
+
+    Written before any of them runs, so that whoever goes on with the round sends
+    the same messages. `text_length` is how long the cell's text was then, in
+    characters: what the model said of it is its end.
+    """
+
+    round = models.ForeignKey(Round, models.CASCADE, related_name="tool_turns")
+    call = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    reasoning = models.TextField(blank=True)
+    # How long the round's model had reasoned by then.
+    reasoning_ms = models.PositiveIntegerField(null=True, blank=True)
+    text_length = models.PositiveIntegerField()
+    model_served = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name = _("tool turn")
+        verbose_name_plural = _("tool turns")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["round", "call"], name="one_tool_turn_for_a_call"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.pk} round {self.round_id} call {self.call}"
+
+
 class ToolRun(models.Model):
-    """One tool call that a model asked for, and what became of it."""
+    """One tool call that a model asked for, and what became of it.
+
+    `arguments` are those that it ran with; `arguments_asked` the model's own where
+    the person changed them.
+    """
 
     class State(models.TextChoices):
+        WAITING = "waiting", _("waiting for your word")
+        ALLOWED = "allowed", _("allowed")
         RUNNING = "running", _("running")
         OK = "ok", _("finished")
         ERROR = "error", _("failed")
@@ -104,11 +148,17 @@ class ToolRun(models.Model):
     call_id = models.CharField(max_length=200)
     name = models.CharField(max_length=200, blank=True)
     arguments = models.TextField(blank=True)
+    arguments_asked = models.TextField(blank=True)
     has_effects = models.BooleanField(default=False)
     idempotency_key = models.CharField(max_length=100)
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     result = models.TextField(blank=True)
-    started_at = models.DateTimeField(default=timezone.now)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True
+    )
+    asked_at = models.DateTimeField(default=timezone.now)
+    # Null as long as it has not begun to run.
+    started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -4,7 +4,7 @@ Page and socket render through here, so a reload shows what was streamed. The
 caller activates the viewer's language first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -13,7 +13,8 @@ from django.template.loader import render_to_string
 from threads.core.snapshot import generations_of
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rendering.code import language_name
-from threads.rendering.stream import MarkdownStream, render_text
+from threads.rendering.stream import MarkdownStream, Slot, render_text
+from threads.rendering.tools import ToolsOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +39,40 @@ class CellView:
     note: str = ""
     again: int = 0
 
+    @property
+    def pieces(self) -> Iterator[tuple[str, int]]:
+        """The closed blocks, each with the call whose tools stand there, 0 for text."""
+        return ((block, getattr(block, "call", 0)) for block in self.blocks)
 
-def view_of(cell: Cell, entries: Iterable[JournalEntry] = ()) -> CellView:
+
+def view_of(
+    cell: Cell, entries: Iterable[JournalEntry] = (), slots: Iterable[Slot] = ()
+) -> CellView:
     """Show a cell from its row and, while it is streaming, its journal.
 
     The newest generation counts: what was withdrawn is not shown. A missing entry
-    ends the text: what comes after a gap is shown when the gap is filled.
+    ends the text: what comes after a gap is shown when the gap is filled. `slots`
+    say where its tools stand.
     """
     if cell.status != Cell.Status.STREAMING:
         return CellView(
             generation=cell.text_generation,
             offset=len(cell.text),
-            blocks=render_text(cell.text),
+            blocks=render_text(cell.text, tuple(slots)),
             reasoning=cell.reasoning,
             reasoning_offset=len(cell.reasoning),
         )
     newest = generations_of(entries, cell.folded)[-1]
     generation = max(newest.number, cell.text_generation)
-    return streaming_view(generation, newest.text, newest.reasoning)
+    return streaming_view(generation, newest.text, newest.reasoning, slots)
 
 
-def streaming_view(generation: int, text: str, reasoning: str) -> CellView:
+def streaming_view(
+    generation: int, text: str, reasoning: str, slots: Iterable[Slot] = ()
+) -> CellView:
     """Show a text that goes on growing."""
     stream = MarkdownStream()
-    stream.feed(text)
+    stream.lay(text, slots)
     return CellView(
         generation=generation,
         offset=stream.length,
@@ -130,7 +141,8 @@ class Shared:
     """
 
     def __init__(self, cells: Sequence[Cell], **more: object) -> None:
-        self._versions = versions_of(cells)
+        self.versions = versions_of(cells)
+        self.tools = ToolsOf(cells)
         self._more = more
 
     def context(self, cell: Cell) -> dict[str, object]:
@@ -138,7 +150,8 @@ class Shared:
         return {
             **self._more,
             "cell": cell,
-            "versions": self._versions.get(cell.pk),
+            "versions": self.versions.get(cell.pk),
+            "tools": self.tools,
         }
 
 
@@ -149,6 +162,13 @@ def cell_html(
     context = (shared or Shared([cell])).context(cell)
     return render_to_string(
         "threads/_cell.html", context | {"view": view, "swap": swap}
+    )
+
+
+def tools_html(cell: Cell, call: int, tools: ToolsOf) -> str:
+    """Render the tools of one call of a cell."""
+    return render_to_string(
+        "threads/_tools.html", {"cell": cell, "call": call, "tools": tools}
     )
 
 
@@ -169,7 +189,8 @@ def composer_state_html(
 
 
 def with_states(threads: QuerySet[Thread]) -> QuerySet[Thread]:
-    """Annotate what a row tells: `is_running`, and `last_status` of its last answer."""
+    """Annotate what a row tells: `is_running`, `is_asking` and `last_status`, that of
+    its last answer."""
     last_answer = (
         Cell.objects.filter(
             thread=OuterRef("pk"), is_current=True, role=Cell.Role.ASSISTANT
@@ -179,7 +200,9 @@ def with_states(threads: QuerySet[Thread]) -> QuerySet[Thread]:
     )
     active = Round.objects.filter(thread=OuterRef("pk"), state__in=Round.ACTIVE)
     return threads.annotate(
-        is_running=Exists(active), last_status=Subquery(last_answer)
+        is_running=Exists(active),
+        is_asking=Exists(active.filter(state=Round.State.ASKING)),
+        last_status=Subquery(last_answer),
     )
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from threads.core.events import UsageSource
 from threads.core.faults import Ending
-from threads.models import CallAttempt, Cell, Round, ToolRun
+from threads.models import CallAttempt, Cell, Round
 from threads.models.totals import total
 from threads.rendering.figures import counted, dollars, number, seconds, summed
 from threads.rendering.telling import story
@@ -44,15 +44,6 @@ class Account:
 
     attempts: tuple[Told, ...]
     totals: tuple[Fact, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolTold:
-    """One tool run: its name, and what became of it."""
-
-    name: str
-    became: str
-    has_effects: bool
 
 
 def account_of(cell: Cell) -> Account:
@@ -95,21 +86,6 @@ def was_unsent(round_: Round) -> bool:
     return round_.claimed_at is None or (
         round_.ending == Ending.REFUSED or round_.code == HISTORY_UNREADABLE
     )
-
-
-def tools_of(cell: Cell) -> list[ToolTold]:
-    """Tell the tool runs of the round that wrote a cell, in order."""
-    runs = ToolRun.objects.filter(round__answer_cell=cell)
-    return [
-        ToolTold(
-            run.name,
-            _("may or may not have finished")
-            if run.state == ToolRun.State.UNKNOWN
-            else run.get_state_display(),
-            run.has_effects,
-        )
-        for run in runs.order_by("call", "position")
-    ]
 
 
 def _told(

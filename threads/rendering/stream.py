@@ -11,6 +11,8 @@ rendered tight until it is closed.
 """
 
 from collections import ChainMap
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -35,6 +37,14 @@ RENDERED_WHILE_OPEN = {
 
 BLANK = " \t\n"
 """All that Markdown calls blank; other white space may stand in the tail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A block that is no text, and the characters of text that stand before it."""
+
+    offset: int
+    block: str
 
 
 class MarkdownStream:
@@ -98,6 +108,27 @@ class MarkdownStream:
         if self._line:
             self._take("".join(self._line))
         self._close()
+
+    def lay(self, text: str, slots: Iterable[Slot]) -> None:
+        """Append text, and blocks of another's making in their places in it.
+
+        A slot whose place is further on than the text stands at its end. What
+        stands between two slots is rendered by itself: no block goes across one.
+        """
+        for slot in slots:
+            here = max(0, slot.offset - self.length)
+            self.feed(text[:here])
+            text = text[here:]
+            self._place(slot.block)
+        self.feed(text)
+
+    def _place(self, block: str) -> None:
+        length = self.length
+        self.close()
+        # Closing may feed the end of a line; it is none of the text.
+        self.length = length
+        self.blocks.append(block)
+        self.revision += 1
 
     def _normalised(self, text: str) -> str:
         """Make every line end a newline, also one that was cut in two."""
@@ -189,10 +220,10 @@ class MarkdownStream:
             self._scanner.close()
 
 
-def closed_blocks(text: str) -> tuple[str, ...]:
+def closed_blocks(text: str, slots: tuple[Slot, ...] = ()) -> tuple[str, ...]:
     """Render a whole text, every block closed."""
     stream = MarkdownStream()
-    stream.feed(text)
+    stream.lay(text, slots)
     stream.close()
     return tuple(stream.blocks)
 
@@ -201,6 +232,7 @@ cached_blocks = lru_cache(maxsize=512)(closed_blocks)
 LONGEST_CACHED = 20_000
 
 
-def render_text(text: str) -> tuple[str, ...]:
+def render_text(text: str, slots: tuple[Slot, ...] = ()) -> tuple[str, ...]:
     """Render a whole text; finished answers are read many times, so it remembers."""
-    return cached_blocks(text) if len(text) <= LONGEST_CACHED else closed_blocks(text)
+    render = cached_blocks if len(text) <= LONGEST_CACHED else closed_blocks
+    return render(text, slots)

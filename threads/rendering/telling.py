@@ -164,12 +164,14 @@ def _after(attempt: CallAttempt, *, is_followed: bool) -> Iterable[str]:
     itself is told before.
     """
     match attempt.retry_decision:
-        case Action.REISSUE | Action.REGENERATE if not is_followed:
+        case Action.REISSUE | Action.REGENERATE | Action.FALLBACK if not is_followed:
             yield _("It was to be tried again.")
         case Action.REISSUE:
             yield _("It was tried again.")
         case Action.REGENERATE:
             yield _("The answer was started again.")
+        case Action.FALLBACK:
+            yield _("The route's next model was asked.")
         case decision:
             yield from _why_not(attempt)
             if decision == BY_HAND:

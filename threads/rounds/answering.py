@@ -18,7 +18,6 @@ from threads.core.events import (
     Envelope,
     ReasoningDelta,
     TextDelta,
-    ToolCall,
     ToolCallBegan,
     Withdrawn,
 )
@@ -29,24 +28,25 @@ from threads.gateway.calls import (
     AttemptRecord,
     CallEnded,
     CallObserver,
-    CallRequest,
+    Target,
     run_call,
 )
 from threads.gateway.client import Endpoint
-from threads.models import ToolRun
-from threads.rounds import ledger, tools
-from threads.rounds.brief import Brief, Message
-from threads.rounds.hub import hub
+from threads.rounds import ledger
+from threads.rounds.brief import Brief
+from threads.rounds.hub import announce, hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
-from threads.rounds.progress import Progress, Thinking, call_bounds, retry_policy
+from threads.rounds.progress import Progress, Thinking, retry_policy
 from threads.rounds.published import Activity
+from threads.rounds.targets import Targets
+from threads.rounds.toolwork import ToolWork
 
 logger = logging.getLogger(__name__)
 
-MAX_CALLS = 8
+MAX_CALLS = 200
 MOST_AT_ONCE = 32
 
 TOO_MANY_CALLS = Verdict(
@@ -71,44 +71,54 @@ class Answering:
         self.observer = CallObserver()
         self.progress = Progress()
         self._brief = brief
-        self._endpoint = endpoint
+        self._targets = Targets(brief, endpoint, bounds)
         self._live = live
         self._writer = writer
-        self._bounds = call_bounds(brief, bounds)
         self._retry = retry_policy(brief, bounds)
-        self._messages: list[Message] = list(brief.messages)
+        self.tools = ToolWork(brief, self.progress, live)
+        done = self.tools.exchanges
+        self._first_call = done[-1].turn.call + 1 if done else 1
+        if done:
+            self.progress.go_on(done[-1].turn)
         self._served_before = ""
         self._draft_served = ""
         self._draft_thinking: Thinking = (None, None)
         self._draft_fault: Verdict | None = None
-        self._unrecorded: list[AttemptRecord] = []
+        self._unrecorded: list[tuple[AttemptRecord, Brief]] = []
 
-    async def answer(self) -> Verdict:
-        """Call until an answer stands or something is wrong; says which."""
-        for call in range(1, MAX_CALLS + 1):
-            ended = await self._call(call)
+    async def answer(self) -> Verdict | None:
+        """Call until an answer stands or something is wrong; says which.
+
+        None when a person has to decide first: then the round is nobody's.
+        """
+        if not await self.tools.run():
+            return None
+        for call in range(self._first_call, MAX_CALLS + 1):
+            if self.tools.verdict is not None:
+                return self.tools.verdict
+            targets = await self._targets.of_call(call, self.tools.exchanges)
+            if isinstance(targets, Verdict):
+                return targets
+            ended = await self._call(targets)
             await journal().flush_now(self._writer)
-            if ended.verdict.ending not in WHOLE or not ended.tool_calls:
+            if ended.verdict.ending is not Ending.COMPLETED or not ended.tool_calls:
+                await self.tools.decline(call, ended.tool_calls or ended.cut_calls)
                 return ended.verdict
-            if ended.verdict.ending is not Ending.COMPLETED:
-                await self._decline_tools(call, ended)
-                return ended.verdict
-            self._messages.append(_asking(ended))
-            self._messages += await self._run_tools(call, ended.tool_calls)
-        return TOO_MANY_CALLS
+            await self.tools.take(call, ended, self._targets.asked.toolset)
+            if not await self.tools.run():
+                return None
+        return self.tools.verdict or TOO_MANY_CALLS
 
-    async def _call(self, call: int) -> CallEnded:
-        self._set_activity(Activity("model"))
+    async def _call(self, targets: list[Target]) -> CallEnded:
+        announce(self._live, Activity("model"))
         self.progress.has_answered = self.progress.is_reasoning = False
-        request = CallRequest(
-            endpoint=self._endpoint,
-            model=self._brief.model,
-            messages=self._messages,
-            tools=tools.offers() if self._brief.is_practice else [],
-            call=call,
-        )
+        first, *then = targets
         events = run_call(
-            request, bounds=self._bounds, retry=self._retry, observer=self.observer
+            first.request,
+            bounds=first.bounds,
+            retry=self._retry,
+            observer=self.observer,
+            then=then,
         )
         read = 0
         async with aclosing(events):
@@ -148,12 +158,14 @@ class Answering:
                 self.progress.has_answered, self.progress.fault = True, None
 
     def _begin_attempt(self, event: AttemptStarted) -> None:
+        if event.asked:
+            self._targets.advance(event.asked)
         self._live.begin_attempt(event.call, event.attempt)
         self._served_before = self.progress.model_served
         activity = self._live.activity
         if activity.until:
             # The wait is over; what it was for is said until something comes.
-            self._set_activity(replace(activity, until=0.0))
+            announce(self._live, replace(activity, until=0.0))
 
     def add(self, text: str) -> None:
         """Show a piece of the answer."""
@@ -162,7 +174,7 @@ class Answering:
             progress.reasoning_ended = monotonic()
         if self._live.length == mark.length:
             progress.has_answered, progress.fault = True, None
-            self._set_activity(Activity("model"))
+            announce(self._live, Activity("model"))
             if mark.length:
                 # The text of successive calls reads as paragraphs.
                 text = "\n\n" + text
@@ -171,7 +183,7 @@ class Answering:
     def _reason(self, text: str) -> None:
         if not self.progress.is_reasoning:
             self.progress.is_reasoning = True
-            self._set_activity(Activity("model"))
+            announce(self._live, Activity("model"))
         if self.progress.reasoning_began is None:
             self.progress.reasoning_began = monotonic()
         self._live.reason(text)
@@ -207,17 +219,22 @@ class Answering:
                 self._live.generation,
             )
         told = self._live.activity.kind
+        if event.model:
+            fallback = Activity(Action.FALLBACK, attempt=event.attempt)
+            announce(self._live, replace(fallback, name=event.model))
+            return
         again = event.withdrew or told == Action.REGENERATE
         kind = Action.REGENERATE if again else Action.REISSUE
-        if again or told == kind or event.seconds > NARRATED_SECONDS:
+        if again or told in (kind, Action.FALLBACK) or event.seconds > NARRATED_SECONDS:
             until = monotonic() + event.seconds
-            self._set_activity(
-                Activity(kind, attempt=event.attempt, total=event.total, until=until)
+            announce(
+                self._live,
+                Activity(kind, attempt=event.attempt, total=event.total, until=until),
             )
 
     async def _record(self, record: AttemptRecord) -> None:
         self.progress.request_id = record.request_id
-        self._unrecorded.append(record)
+        self._unrecorded.append((record, self._targets.asked))
         if record.retry_decision == Action.REGENERATE:
             # What was read is safe before it is replaced; if not now, the flusher
             # tries again.
@@ -230,10 +247,14 @@ class Answering:
         that cannot be written now are tried again with the next, and at the end."""
         round_id = self._brief.place.round_id
         while self._unrecorded:
-            record = self._unrecorded[0]
+            record, asked = self._unrecorded[0]
             try:
                 await in_database(
-                    ledger.record_attempt, round_id, record, key=self._brief.key
+                    ledger.record_attempt,
+                    round_id,
+                    record,
+                    key=asked.key,
+                    model_id=asked.model_id if asked.route else None,
                 )
             except (DatabaseError, InterfaceError) as error:
                 name = type(error).__name__
@@ -253,7 +274,7 @@ class Answering:
             self.progress.request_id = record.request_id
             if record.output_committed:
                 self.progress.model_served = record.model_served
-            self._unrecorded.append(record)
+            self._unrecorded.append((record, self._targets.asked))
         await self._write_down()
 
     def settle(self, verdict: Verdict, seen: Position | None = None) -> Verdict:
@@ -269,67 +290,3 @@ class Answering:
         self.progress.thinking = self._draft_thinking
         is_whole = verdict.ending in WHOLE
         return self._draft_fault if is_whole and self._draft_fault else verdict
-
-    def _set_activity(self, activity: Activity) -> None:
-        activity.since = monotonic()
-        self._live.activity = activity
-        hub().wake(self._live.thread_id)
-
-    async def _run_tools(self, call: int, calls: tuple[ToolCall, ...]) -> list[Message]:
-        """Run the calls one after another; none of them is ever run again."""
-        runs = await in_database(
-            ledger.begin_tool_runs, self._new_runs(call, calls, ToolRun.State.RUNNING)
-        )
-        told = list[Message]()
-        for run, asked in zip(runs, calls, strict=True):
-            self.progress.tool = asked.name
-            self._set_activity(Activity("tool", name=asked.name))
-            result = await tools.run_tool(asked)
-            await in_database(
-                ledger.end_tool_run, run.pk, state=result.state, result=result.text
-            )
-            told.append(
-                {"role": "tool", "tool_call_id": asked.id, "content": result.text}
-            )
-        self.progress.tool = ""
-        return told
-
-    async def _decline_tools(self, call: int, ended: CallEnded) -> None:
-        """Record calls of an answer that was cut short: they are not run (F14)."""
-        runs = self._new_runs(call, ended.tool_calls, ToolRun.State.NOT_RUN)
-        await in_database(ledger.begin_tool_runs, runs)
-
-    def _new_runs(
-        self, call: int, calls: tuple[ToolCall, ...], state: ToolRun.State
-    ) -> list[ToolRun]:
-        round_id = self._brief.place.round_id
-        return [
-            ToolRun(
-                round_id=round_id,
-                call=call,
-                position=position,
-                call_id=asked.id[:200],
-                name=asked.name[:200],
-                arguments=asked.arguments,
-                has_effects=tools.has_effects(asked.name),
-                idempotency_key=f"round-{round_id}-call-{call}-{position}",
-                state=state,
-            )
-            for position, asked in enumerate(calls)
-        ]
-
-
-def _asking(ended: CallEnded) -> Message:
-    """The assistant's message that asked for tools, as the next request repeats it."""
-    return {
-        "role": "assistant",
-        "content": ended.text or None,
-        "tool_calls": [
-            {
-                "id": asked.id,
-                "type": "function",
-                "function": {"name": asked.name, "arguments": asked.arguments},
-            }
-            for asked in ended.tool_calls
-        ],
-    }

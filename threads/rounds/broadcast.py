@@ -43,6 +43,19 @@ async def round_ended(place: Place) -> None:
     await thread_changed(place.thread_id, place.owner_id)
 
 
+async def round_asks(place: Place) -> None:
+    """Tell that a round waits for its person to decide on a tool."""
+    notice = {"type": "tools.wait", "cell": place.answer_id}
+    await _tell(thread_group(place.thread_id), notice)
+    await thread_changed(place.thread_id, place.owner_id)
+
+
+async def tools_changed(place: Place, call: int) -> None:
+    """Tell that a tool run of one call of a round is in another state."""
+    notice = {"type": "tools.changed", "cell": place.answer_id, "call": call}
+    await _tell(thread_group(place.thread_id), notice)
+
+
 async def cells_changed(thread_id: int, owner_id: int, cells: list[int]) -> None:
     """Tell that other versions take their places in a thread."""
     await _tell(thread_group(thread_id), {"type": "cells.changed", "cells": cells})

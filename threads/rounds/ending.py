@@ -12,8 +12,8 @@ from django.utils import timezone, translation
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
 from threads.core.reasons import redacted
 from threads.core.substitution import is_substitute
-from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
-from threads.rounds import folding
+from threads.models import Cell, JournalEntry, Round, Thread
+from threads.rounds import exchanges, folding
 from threads.sentences import sentence
 
 logger = logging.getLogger(__name__)
@@ -60,8 +60,13 @@ def finish_round(
             "TERMINAL_WRITE_LOST round=%s code=%s", round_id, outcome.verdict.code
         )
         return False
-    substituted = is_substitute(round_.model_requested, outcome.model_served)
-    params = {"model": _model_name(round_), **outcome.verdict.params, **outcome.params}
+    asked = round_.model.wire_id if round_.model else round_.model_requested
+    substituted = is_substitute(asked, outcome.model_served)
+    params = {
+        "model": _model_name(round_, asked),
+        **outcome.verdict.params,
+        **outcome.params,
+    }
     if substituted and outcome.verdict.ending not in WHOLE:
         params["served"] = outcome.model_served
     wait = outcome.verdict.retry_after_seconds or 0
@@ -87,7 +92,7 @@ def finish_round(
         )
         if won:
             _end_cell(round_.answer_cell, outcome, text, now)
-            _end_tool_runs(round_id, now)
+            exchanges.end_all(round_id)
             Thread.objects.filter(pk=round_.thread_id).update(updated_at=now)
     if not won:
         logger.warning(
@@ -96,7 +101,7 @@ def finish_round(
     elif substituted:
         logger.warning(
             "MODEL_SUBSTITUTED requested=%s served=%s round=%s",
-            redacted(round_.model_requested),
+            redacted(asked),
             redacted(outcome.model_served),
             round_id,
         )
@@ -122,14 +127,15 @@ def _stopped(outcome: Outcome) -> Outcome:
     return replace(outcome, verdict=STOPPED, params={})
 
 
-def _model_name(round_: Round) -> str:
-    """Name the model as the round's language does, or else by its wire id.
+def _model_name(round_: Round, asked: str) -> str:
+    """Name the model that was asked as the round's language does, or else by its
+    wire id. Of a route it is the last one: how that ended is how the round ended.
 
     Names of practice models say what they show and are no names in a sentence.
     """
     model = round_.model
     if model is None or model.gateway.is_practice:
-        return round_.model_requested
+        return asked
     with translation.override(round_.locale):
         return model.name or model.wire_id
 
@@ -161,10 +167,3 @@ def _end_cell(cell: Cell, outcome: Outcome, text: str, now: datetime) -> None:
         ended_at=now,
     )
     JournalEntry.objects.filter(cell=cell).delete()
-
-
-def _end_tool_runs(round_id: int, now: datetime) -> None:
-    """Nobody will learn what became of a tool that still runs (requirement F6)."""
-    ToolRun.objects.filter(round_id=round_id, state=ToolRun.State.RUNNING).update(
-        state=ToolRun.State.UNKNOWN, ended_at=now
-    )

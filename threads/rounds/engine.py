@@ -1,7 +1,8 @@
 """The rounds that run in this process: started, stopped, waited for, ended.
 
 Each runs as a task on the loop it was started on. A sweeper task beside them
-ends rounds whose worker is gone and takes up those that nobody claimed.
+ends rounds whose worker is gone, takes up those that nobody claimed, and starts
+those that are due by the clock.
 """
 
 import asyncio
@@ -12,9 +13,10 @@ from django.utils import timezone
 
 from threads.core.snapshot import Position
 from threads.gateway.clients import close_clients
-from threads.rounds import broadcast, ledger, sweep
+from threads.rounds import broadcast, ledger, schedules, sweep
 from threads.rounds.loops import PerLoop, close_database, in_database, start_task
 from threads.rounds.runner import Run
+from threads.tools.mcp import health
 
 logger = logging.getLogger(__name__)
 
@@ -31,8 +33,13 @@ class Engine:
         self._sweeper: asyncio.Task[None] | None = None
 
     def begin(self, round_id: int) -> None:
-        """Run a round as a task; one that runs here already is left alone."""
+        """Run a round as a task; one that runs here already is left alone.
+
+        One that is just being let go of may be wanted again: then it is taken up
+        once that is done.
+        """
         if round_id in self._tasks:
+            self._runs[round_id].is_wanted = True
             return
         run = self._runs[round_id] = Run(round_id)
         task = start_task(self._carry(run), name=f"run-{round_id}")
@@ -75,6 +82,8 @@ class Engine:
         finally:
             self._runs.pop(run.round_id, None)
             self._tasks.pop(run.round_id, None)
+            if run.is_wanted and run.is_let_go:
+                self.begin(run.round_id)
 
     async def _sweep_for_ever(self) -> None:
         while True:
@@ -85,12 +94,17 @@ class Engine:
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> list[int]:
-        """End lost rounds, take up unclaimed ones; returns those that were ended."""
+        """End lost rounds, take up unclaimed ones, and start what is due by the clock.
+
+        Returns the rounds that were ended.
+        """
         held = frozenset(self._runs)
         ended = await in_database(sweep.end_lost_rounds, timezone.now(), held=held)
         for round_id in ended:
             await _tell_if_over(round_id)
         for round_id in await in_database(sweep.unclaimed_rounds, timezone.now()):
+            self.begin(round_id)
+        for round_id in await in_database(schedules.start_due, timezone.now()):
             self.begin(round_id)
         return ended
 
@@ -109,7 +123,7 @@ async def start(round_id: int) -> None:
 
 
 async def keep_house() -> None:
-    """Let this loop end lost rounds and take up unclaimed ones.
+    """Let this loop end lost rounds, take up unclaimed ones and start what is due.
 
     For servers: a command that ends soon would take up what it cannot finish.
     """
@@ -128,7 +142,7 @@ async def stop(round_id: int, *, seen: Position | None = None) -> None:
     else:
         engine().keep_house()
     await in_database(ledger.request_stop, round_id)
-    if run is None:
+    if run is None or run.is_let_go:
         await _tell_if_over(round_id)
 
 
@@ -140,6 +154,7 @@ async def wait(round_id: int) -> None:
 async def shutdown() -> None:
     """End what runs on this loop and let go of its connections."""
     await engine().shutdown()
+    await health.shut_down()
     await close_clients()
     await close_database()
 

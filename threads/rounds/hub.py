@@ -15,7 +15,7 @@ from threads.rendering import CellView
 from threads.rounds.live import LiveCell
 from threads.rounds.loops import PerLoop, start_task
 from threads.rounds.notes import note
-from threads.rounds.published import Published, Shown
+from threads.rounds.published import UNKNOWN_TAIL, Activity, Published, Shown
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +52,13 @@ class Watcher:
                 self.shown[cell_id] = live.published.shown
         return frames
 
+    def follow(self, live: LiveCell) -> None:
+        """Follow a cell; what the page shows of it may come from an earlier writer."""
+        self.cells[live.cell_id] = live
+        page = self.shown.get(live.cell_id)
+        if page is not None:
+            self.shown[live.cell_id] = replace(page, revision=UNKNOWN_TAIL)
+
     def forget(self, cell_id: int) -> None:
         """Stop following a cell that is over."""
         self.cells.pop(cell_id, None)
@@ -76,7 +83,7 @@ class Hub:
         live = LiveCell(cell_id, thread_id, touch=self._touch)
         self._cells[cell_id] = _live_cells[cell_id] = live
         for watcher in self._watchers.get(thread_id, ()):
-            watcher.cells[cell_id] = live
+            watcher.follow(live)
         if self._ticker is None or self._ticker.done():
             self._ticker = start_task(self._tick(), name="hub")
         return live
@@ -183,6 +190,13 @@ _hubs = PerLoop(Hub)
 def hub() -> Hub:
     """Return the running loop's hub."""
     return _hubs.get()
+
+
+def announce(live: LiveCell, activity: Activity) -> None:
+    """Let pages say what a cell waits for from now on."""
+    activity.since = monotonic()
+    live.activity = activity
+    hub().wake(live.thread_id)
 
 
 def live_state(cell_id: int) -> Published | None:

@@ -63,7 +63,10 @@ class Tidings:
 
 
 class Writer:
-    """One round's pen: remembers what of its cell is already written."""
+    """One round's pen: remembers what of its cell is already written.
+
+    What the cell holds when the pen is taken up counts as written.
+    """
 
     def __init__(
         self,
@@ -79,12 +82,10 @@ class Writer:
         self.on_lost = on_lost
         self.is_lost = False
         self._rows: list[Row] = []
-        self._generation = 0
-        self._parts = 0
-        self._offset = 0
-        self._reasoning_generation = 0
-        self._reasoning_parts = 0
-        self._reasoning_offset = 0
+        self._generation = self._reasoning_generation = live.generation
+        self._parts, self._offset = len(live.parts), live.length
+        self._reasoning_parts = len(live.reasoning_parts)
+        self._reasoning_offset = live.reasoning_length
 
     def collect(self) -> None:
         """Take over what the cell has gathered; call before a generation begins."""

@@ -26,12 +26,11 @@ __all__ = [
     "STOPPED",
     "Outcome",
     "ThreadBusyError",
-    "begin_tool_runs",
     "claim_round",
     "end_if_stopped_unclaimed",
-    "end_tool_run",
     "finish_round",
     "open_round",
+    "park_round",
     "place_of",
     "record_attempt",
     "request_stop",
@@ -71,32 +70,61 @@ def request_stop(round_id: int) -> None:
     end_if_stopped_unclaimed(round_id)
 
 
+def park_round(round_id: int, worker: str) -> bool:
+    """Let go of a round whose person has to decide on a tool first.
+
+    False when its worker has more to do: something has been allowed, or nothing waits
+    for a word any more. True as well when it is not this worker's: he has no more to
+    do with it. A stop that was pressed meanwhile ends it here.
+    """
+    with transaction.atomic():
+        held = Round.objects.select_for_update().filter(
+            pk=round_id, state=Round.State.RUNNING, worker=worker
+        )
+        runs = ToolRun.objects.filter(round=round_id)
+        waits = runs.filter(state=ToolRun.State.WAITING).exists()
+        has_more = not waits or runs.filter(state=ToolRun.State.ALLOWED).exists()
+        if has_more and held.filter(stop_requested_at=None).exists():
+            return False
+        held.update(state=Round.State.ASKING, worker="")
+    end_if_stopped_unclaimed(round_id)
+    return True
+
+
 def end_if_stopped_unclaimed(round_id: int) -> bool:
-    """End a queued round that carries the stop marker, without a request.
+    """End a round that nobody works on and that carries the stop marker.
 
     Raises:
         DatabaseError: the marker cannot be read. That is not a stop, nor a leave
             to go on: the round stays queued and is tried again (requirement H7).
     """
-    queued = Round.objects.filter(pk=round_id, state=Round.State.QUEUED)
+    unclaimed = Round.objects.filter(
+        pk=round_id, state__in=[Round.State.QUEUED, Round.State.ASKING]
+    )
     try:
-        stopped = queued.exclude(stop_requested_at=None).exists()
+        stopped = unclaimed.exclude(stop_requested_at=None)
+        state = stopped.values_list("state", flat=True).first()
     except DatabaseError:
         logger.warning("STOP_MARKER_UNREADABLE round=%s", round_id)
         raise
-    if not stopped:
+    if state is None:
         return False
-    return finish_round(round_id, Outcome(STOPPED), leaving=Round.State.QUEUED)
+    return finish_round(round_id, Outcome(STOPPED), leaving=state)
 
 
 def record_attempt(
-    round_id: int, record: AttemptRecord, *, key: Key | None = None
+    round_id: int,
+    record: AttemptRecord,
+    *,
+    key: Key | None = None,
+    model_id: int | None = None,
 ) -> None:
     """Write one attempt's row, and with it what it says of the key that was used.
 
     What the attempt cost is written here once, at the prices of this moment. A
     second record of the same attempt is dropped, and of one whose round has been
-    deleted meanwhile only the word on the key is kept.
+    deleted meanwhile only the word on the key is kept. `model_id` is the model of a
+    route that was asked: the round is its from now on.
     """
     known = CallAttempt.objects.filter(
         round_id=round_id, call=record.call, attempt=record.attempt
@@ -105,6 +133,8 @@ def record_attempt(
         if Round.objects.select_for_update().filter(pk=round_id).exists():
             if known.exists():
                 return
+            if model_id is not None:
+                _turn_to(model_id, round_id, record)
             CallAttempt.objects.bulk_create(
                 [
                     CallAttempt(
@@ -117,6 +147,14 @@ def record_attempt(
             )
         if key is not None:
             keyhealth.note(key, record)
+
+
+def _turn_to(model_id: int, round_id: int, record: AttemptRecord) -> None:
+    """Keep which model of a route was asked, and the first one apart from it."""
+    round_ = Round.objects.filter(pk=round_id)
+    round_.update(model_id=model_id)
+    if (record.call, record.attempt) == (1, 1):
+        round_.update(model_requested=record.model_requested)
 
 
 def _cost(round_id: int, record: AttemptRecord) -> Decimal | None:
@@ -141,14 +179,3 @@ def columns(record: AttemptRecord) -> dict[str, object]:
         name: value.value if isinstance(value, Enum) else value
         for name, value in asdict(record).items()
     }
-
-
-def begin_tool_runs(runs: list[ToolRun]) -> list[ToolRun]:
-    """Write tool runs before any of them is run."""
-    return ToolRun.objects.bulk_create(runs)
-
-
-def end_tool_run(run_id: int, *, state: str, result: str) -> bool:
-    """Write what became of a tool run, unless its round has ended meanwhile."""
-    running = ToolRun.objects.filter(pk=run_id, state=ToolRun.State.RUNNING)
-    return bool(running.update(state=state, result=result, ended_at=timezone.now()))

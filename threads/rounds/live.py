@@ -14,7 +14,7 @@ from dataclasses import replace
 from time import monotonic
 
 from threads.core.snapshot import Generation, Position, last_read
-from threads.rendering import MarkdownStream, language_name
+from threads.rendering import MarkdownStream, Slot, language_name, tools_slot
 from threads.rounds.published import Activity, Mark, Published, Shown
 
 
@@ -42,8 +42,10 @@ class LiveCell:
         self.last_reasoning_at = 0.0
         self.is_dirty = False
         self.is_over = False
+        # Where the tools of calls stand in the text, in their order.
+        self.slots: list[Slot] = []
         self._touch = touch
-        self._fed = 0
+        self._fed = self._laid = 0
         self._stream = MarkdownStream()
         self._frames: dict[Shown, str] = {}
         # Generations that may stand again.
@@ -103,6 +105,17 @@ class LiveCell:
         if not self.is_dirty:
             self._touch(self)
 
+    def place_tools(self, call: int) -> None:
+        """Let the tools of this call stand here, at the end of the text, at once.
+
+        What comes after them is a text of its own; no withdrawal takes them away.
+        """
+        slot = tools_slot(self.cell_id, call, self.length)
+        if all(each.block != slot.block for each in self.slots):
+            self.slots.append(slot)
+        self.publish()
+        self._touch(self)
+
     def withdraw(self, call: int, attempt: int) -> bool:
         """Take back what this attempt has shown, and nothing else (D10, E9).
 
@@ -144,7 +157,7 @@ class LiveCell:
     def restate(self, text: str, reasoning: str | None = None) -> None:
         """Begin a new generation with this text; nothing is waited for any more.
 
-        It may be shorter.
+        It may be shorter; tools that stood further on stand at its end.
         """
         self.activity = Activity(since=monotonic())
         self.parts = [text] if text else []
@@ -152,13 +165,14 @@ class LiveCell:
         if reasoning is not None:
             self.reasoning_parts = [reasoning] if reasoning else []
             self.reasoning_length = len(reasoning)
+        self.slots = [replace(s, offset=min(s.offset, len(text))) for s in self.slots]
         self._earlier = []
         self._begin_generation(None)
 
     def _begin_generation(self, withdrawal: Mark | None) -> None:
         self.generation += 1
         self.withdrawal = withdrawal
-        self._fed = 0
+        self._fed = self._laid = 0
         self._stream = MarkdownStream()
         self._touch(self)
 
@@ -177,9 +191,10 @@ class LiveCell:
         self._frames = {}
 
     def _feed(self) -> None:
-        if self._fed < len(self.parts):
-            self._stream.feed("".join(self.parts[self._fed :]))
-            self._fed = len(self.parts)
+        if self._fed < len(self.parts) or self._laid < len(self.slots):
+            text = "".join(self.parts[self._fed :])
+            self._stream.lay(text, self.slots[self._laid :])
+            self._fed, self._laid = len(self.parts), len(self.slots)
             self.last_output_at = monotonic()
 
     def _publication(self) -> Published:

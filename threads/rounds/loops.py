@@ -1,19 +1,19 @@
-"""What belongs to one event loop, and the one thread that writes rounds.
+"""The one thread that writes rounds, beside what belongs to one event loop.
 
 Never knows what a round is.
 """
 
 import asyncio
 import contextlib
-import contextvars
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from typing import ParamSpec, TypeVar
 
 from django.db import DatabaseError, InterfaceError, connections
 
-Made = TypeVar("Made")
+from threads.perloop import PerLoop as PerLoop
+from threads.perloop import start_task as start_task
+
 Result = TypeVar("Result")
 Params = ParamSpec("Params")
 
@@ -21,41 +21,6 @@ Params = ParamSpec("Params")
 # every write of every round of this process goes through this thread, whose
 # connection stays open (opening one costs more than the write).
 WRITER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rounds-database")
-
-
-class PerLoop(Generic[Made]):
-    """One object for each running event loop, made when it is first asked for."""
-
-    def __init__(self, make: Callable[[], Made]) -> None:
-        self._make = make
-        self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, Made] = (
-            WeakKeyDictionary()
-        )
-
-    def get(self) -> Made:
-        """Return the running loop's own.
-
-        Raises:
-            RuntimeError: no loop is running in this thread.
-        """
-        loop = asyncio.get_running_loop()
-        made = self._made.get(loop)
-        if made is None:
-            made = self._made[loop] = self._make()
-        return made
-
-
-def start_task(
-    coroutine: Coroutine[Any, Any, Result], *, name: str
-) -> asyncio.Task[Result]:
-    """Start a task that inherits nothing from whoever starts it.
-
-    A round outlives the request that asked for it: its language and Django's
-    thread-sensitive context (whose thread ends with the request) stay behind.
-    The caller keeps the reference.
-    """
-    loop = asyncio.get_running_loop()
-    return loop.create_task(coroutine, name=name, context=contextvars.Context())
 
 
 async def in_database(

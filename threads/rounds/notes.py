@@ -41,12 +41,24 @@ def note(live: LiveCell) -> Note:
         return Note()
     if activity.kind in AGAIN:
         return Note(_again(activity, now), activity.attempt)
+    if activity.kind == Action.FALLBACK:
+        text = _("No answer came. Asking %(model)s…") % {"model": activity.name}
+        return Note(text, activity.attempt)
     return Note(_status(live, activity, now))
+
+
+def asking() -> Note:
+    """Return the note of a round in which a person is to decide (F6)."""
+    return Note(_("Waiting for your decision"))
 
 
 def _status(live: LiveCell, activity: Activity, now: float) -> str:
     if activity.kind == "tool":
-        return _("Using the tool %(name)s…") % {"name": activity.name}
+        seconds = int(now - activity.since)
+        if seconds < QUIET_SECONDS:
+            return _("Using the tool %(name)s…") % {"name": activity.name}
+        values = {"name": activity.name, "seconds": seconds}
+        return _("Using the tool %(name)s… (%(seconds)d s)") % values
     quiet = int(now - max(activity.since, live.last_output_at))
     if quiet < QUIET_SECONDS:
         return ""

@@ -12,7 +12,7 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from threads.core.answer import clean
-from threads.models import Agent, Cell, LanguageModel, Round, Thread
+from threads.models import Agent, Cell, LanguageModel, Round, Route, Thread
 from threads.models.conversation import TITLE_LENGTH
 
 
@@ -28,6 +28,8 @@ class ThreadBusyError(Exception):
 class Terms:
     """What a round is asked with; `locale` is that of its frozen sentence.
 
+    Of a `route`, `model` is the one that is asked first.
+
     The same sending with the same submission key opens one round.
     """
 
@@ -39,6 +41,7 @@ class Terms:
     submission_key: str | None = None
     resubmitted_from: Round | None = None
     is_buffered: bool = False
+    route: Route | None = None
 
 
 def open_round(
@@ -52,6 +55,7 @@ def open_round(
     agent: Agent | None = None,
     submission_key: str | None = None,
     is_buffered: bool = False,
+    route: Route | None = None,
 ) -> Round:
     """Write a question, its empty answer and the queued round that will fill it.
 
@@ -70,6 +74,7 @@ def open_round(
         agent,
         submission_key,
         is_buffered=is_buffered,
+        route=route,
     )
     return open_once(
         thread,

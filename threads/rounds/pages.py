@@ -6,15 +6,15 @@ has activated the viewer's language.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.db.models import Min, Q
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import get_language
 
+from threads.choices import offered_choices
 from threads.core.snapshot import Position
-from threads.endpoints import offered_models
-from threads.models import Cell, JournalEntry, Round, Thread
+from threads.models import Cell, Round, Thread
 from threads.rendering import (
     CellView,
     Shared,
@@ -22,14 +22,21 @@ from threads.rendering import (
     composer_state_html,
     foot_html,
     thread_row_html,
+    tools_html,
     view_of,
 )
 from threads.rounds.hub import live_state, live_view
+from threads.rounds.notes import Note, asking
 from threads.rounds.published import Shown
 from threads.sentences import edited_words
 
 # Of a thread that grew by more while nobody looked, a reload shows the rest.
 MOST_CELLS = 200
+
+NOTHING = view_of(Cell())
+
+EVERY_CALL = 0
+"""Stands for all calls; they are numbered from 1."""
 
 
 @dataclass(slots=True)
@@ -38,17 +45,19 @@ class Lack:
 
     `begun` cells are new to the page, or new versions of what it shows; `placed`
     ones take the place of what it shows. `whole` cells are sent again whole;
-    `doubtful` ones only if they are over. `ended` ones get their foot, and if they
+    `doubtful` ones only if they stand elsewhere than the page says. `ended` ones get their foot, and if they
     stand elsewhere than the page says, their whole text. A page that says which
-    cells it `shows` lacks the current ones in their places.
+    cells it `shows` lacks the current ones in their places. Of the cells in `tools`
+    it lacks the tools of some calls, or of all.
     """
 
     begun: set[int] = field(default_factory=set)
     placed: set[int] = field(default_factory=set)
     shows: frozenset[int] = frozenset()
     whole: set[int] = field(default_factory=set)
-    doubtful: set[int] = field(default_factory=set)
+    doubtful: dict[int, Shown] = field(default_factory=dict)
     ended: dict[int, Position | None] = field(default_factory=dict)
+    tools: dict[int, set[int]] = field(default_factory=dict)
     rows: set[int] = field(default_factory=set)
     newer: bool = False
     composer: bool = False
@@ -60,20 +69,29 @@ class Lack:
             or self.whole
             or self.doubtful
             or self.ended
+            or self.tools
             or self.rows
             or self.newer
             or self.composer
         )
 
+    def lacks_tools(self, cell_id: int, *calls: int) -> None:
+        """Note that it lacks the tools of a call; without one, of every call."""
+        self.tools.setdefault(cell_id, set()).update(calls or {EVERY_CALL})
+
 
 @dataclass(slots=True)
 class Reading:
-    """The messages that fill a lack, and what the page shows after them."""
+    """The messages that fill a lack, and what the page shows after them.
+
+    `notes` are those of cells that nobody writes, with the generation they are of.
+    """
 
     position: int
     messages: list[str] = field(default_factory=list)
     shown: dict[int, Shown] = field(default_factory=dict)
     over: set[int] = field(default_factory=set)
+    notes: dict[int, tuple[int, Note]] = field(default_factory=dict)
 
 
 def read(thread_id: int, owner_id: int, *, position: int, lack: Lack) -> Reading | None:
@@ -88,11 +106,13 @@ def read(thread_id: int, owner_id: int, *, position: int, lack: Lack) -> Reading
         return None
     reading = Reading(position)
     _read_new(thread, lack, reading)
-    wanted = lack.whole | lack.doubtful | set(lack.ended)
-    known = list(_cells(thread, wanted))
+    wanted = lack.whole | {*lack.doubtful, *lack.ended}
+    known = list(_cells(thread, wanted | set(lack.tools)))
     shared = _shared(known)
     for cell in known:
-        _read_known(cell, lack, reading, shared)
+        _read_tools(cell, lack, reading, shared)
+        if cell.pk in wanted:
+            _read_known(cell, lack, reading, shared)
     if lack.composer:
         active = Round.objects.filter(thread=thread, state__in=Round.ACTIVE).first()
         reading.messages.append(composer_state_html(thread, active, swap="outerHTML"))
@@ -108,7 +128,7 @@ def _shared(cells: list[Cell]) -> Shared:
     """What rendering these cells takes; an answer being written needs only some."""
     return Shared(
         cells,
-        models=SimpleLazyObject(lambda: list(offered_models())),
+        models=SimpleLazyObject(lambda: offered_choices()),
         edited=SimpleLazyObject(lambda: edited_words(get_language() or "en")),
     )
 
@@ -116,7 +136,8 @@ def _shared(cells: list[Cell]) -> Shared:
 def _cells(thread: Thread, ids: Iterable[int]) -> Iterable[Cell]:
     return (
         Cell.objects.filter(thread=thread, pk__in=ids)
-        .select_related("question", "round__model")
+        .select_related("question", "round__model", "round__route")
+        .prefetch_related("round__route__steps__model")
         .order_by("position")
     )
 
@@ -133,7 +154,8 @@ def _read_new(thread: Thread, lack: Lack, reading: Reading) -> None:
         wanted |= ~known
     cells = list(
         Cell.objects.filter(wanted, thread=thread)
-        .select_related("question", "round__model")
+        .select_related("question", "round__model", "round__route")
+        .prefetch_related("round__route__steps__model")
         .shown()[:MOST_CELLS]
     )
     if cells:
@@ -158,7 +180,7 @@ def _read_known(cell: Cell, lack: Lack, reading: Reading, shared: Shared) -> Non
         reading.over.add(cell.pk)
     if not cell.is_current:
         return
-    if cell.pk in lack.whole or (cell.pk in lack.doubtful and is_over):
+    if cell.pk in lack.whole or _is_elsewhere(cell, lack, shared):
         reading.messages.append(_whole(cell, reading, shared, swap="outerHTML"))
         return
     if cell.pk not in lack.ended or not is_over:
@@ -173,18 +195,56 @@ def _read_known(cell: Cell, lack: Lack, reading: Reading, shared: Shared) -> Non
     )
 
 
+def _is_elsewhere(cell: Cell, lack: Lack, shared: Shared) -> bool:
+    """Tell whether a page shows an older state of a cell that nobody here writes."""
+    page = lack.doubtful.get(cell.pk)
+    if page is None or cell.status != Cell.Status.STREAMING:
+        return page is not None
+    return live_state(cell.pk) is None and place_of(stored_view(cell, shared)) != page
+
+
+def _read_tools(cell: Cell, lack: Lack, reading: Reading, shared: Shared) -> None:
+    """Add the tools of a cell: each call's go where its text has a place for them."""
+    calls = {EVERY_CALL} if cell.pk in lack.ended else lack.tools.get(cell.pk)
+    if calls is None or not cell.is_current:
+        return
+    for call in shared.tools.calls(cell.pk):
+        if calls & {call, EVERY_CALL}:
+            html = tools_html(cell, call, shared.tools)
+            reading.messages.append(json.dumps({"c": cell.pk, "tools": html}))
+    if cell.status == Cell.Status.STREAMING and is_asking(cell):
+        reading.notes[cell.pk] = cell.text_generation, asking()
+
+
 def _whole(cell: Cell, reading: Reading, shared: Shared, *, swap: str = "") -> str:
     """Render a cell whole, and remember what the page shows of it then."""
-    view = None
-    if cell.status == Cell.Status.STREAMING:
-        state = live_state(cell.pk)
-        if state is not None:
-            view = live_view(cell.pk, state) or state.view()
-            reading.shown[cell.pk] = state.shown
-        else:
-            view = view_of(cell, JournalEntry.objects.filter(cell=cell))
+    view, state = None, live_state(cell.pk)
+    if cell.status == Cell.Status.STREAMING and state is not None:
+        view = live_view(cell.pk, state) or state.view()
+        reading.shown[cell.pk] = state.shown
+    else:
+        view = stored_view(cell, shared)
+        if cell.status == Cell.Status.STREAMING:
             reading.shown[cell.pk] = place_of(view)
-    return cell_html(cell, view or view_of(cell), swap=swap, shared=shared)
+    return cell_html(cell, view, swap=swap, shared=shared)
+
+
+def stored_view(cell: Cell, shared: Shared) -> CellView:
+    """Show a cell as the database has it."""
+    if cell.role == Cell.Role.USER:
+        # Shown as it was written: nothing of it is rendered.
+        return NOTHING
+    slots = shared.tools.slots(cell.pk)
+    if cell.status != Cell.Status.STREAMING:
+        return view_of(cell, slots=slots)
+    view = view_of(cell, cell.journal.all(), slots)
+    return replace(view, note=asking().text) if is_asking(cell) else view
+
+
+def is_asking(cell: Cell) -> bool:
+    """Tell whether the round that writes a cell waits for a person."""
+    round_ = getattr(cell, "round", None)
+    return round_ is not None and round_.state == Round.State.ASKING
 
 
 def place_of(view: CellView) -> Shown:

@@ -1,12 +1,13 @@
 """The terms on which a round calls its model, and how far it has come."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 from threads.conf import Bounds
 from threads.core.faults import Verdict
 from threads.core.retry import Policy
 from threads.gateway.calls import CallBounds
+from threads.models import ToolTurn
 from threads.rounds.brief import Brief
 
 PRACTICE_SECONDS = 8.0
@@ -31,7 +32,8 @@ class Progress:
     reasoning_ended: float | None = None
     has_answered: bool = False
     is_reasoning: bool = False
-    tool: str = ""
+    # The tools that are running.
+    tools: list[str] = field(default_factory=list)
     # How the last attempt ended, until another one gives an answer.
     fault: Verdict | None = None
 
@@ -45,6 +47,13 @@ class Progress:
     def thinking(self, thinking: Thinking) -> None:
         self.reasoning_began, self.reasoning_ended = thinking
 
+    def go_on(self, turn: ToolTurn) -> None:
+        """Begin where an earlier worker of the round was at this turn."""
+        self.model_served = turn.model_served
+        if turn.reasoning_ms is not None:
+            now = monotonic()
+            self.thinking = (now - turn.reasoning_ms / 1000, now)
+
     @property
     def reasoning_ms(self) -> int | None:
         """How long the model reasoned, until text came; None if it did not."""
@@ -54,7 +63,7 @@ class Progress:
 
 def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
     """Return how the calls of a round are tried again: the settings, and the agent's
-    own cut policy (requirements D2, X1)."""
+    own cut policy and its route's (requirements D2, X1, D17)."""
     most = PRACTICE_WAIT_SECONDS if brief.is_practice else float("inf")
     return Policy(
         retries=bounds.call_retries,
@@ -62,6 +71,8 @@ def retry_policy(brief: Brief, bounds: Bounds) -> Policy:
         window_seconds=bounds.retry_window_seconds,
         keeps_cut=brief.keeps_cut,
         is_buffered=brief.is_buffered,
+        tries=brief.route.tries if brief.route else 1,
+        advances_on_refusal=bool(brief.route and brief.route.advances_on_refusal),
     )
 
 

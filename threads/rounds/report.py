@@ -37,6 +37,7 @@ def report(round_: Round, *, id: object = None) -> Report:
         "cost": _cost(attempts),
         "model_requested": round_.model_requested,
         "model_served": round_.model_served or None,
+        "route": round_.route.slug if round_.route else None,
         "calls": [_attempt(attempt) for attempt in attempts],
     }
 
@@ -83,6 +84,8 @@ def _attempt(attempt: CallAttempt) -> Report:
     return {
         "call": attempt.call,
         "attempt": attempt.attempt,
+        "model_requested": attempt.model_requested,
+        "model_served": attempt.model_served or None,
         "outcome": attempt.outcome,
         "ending": attempt.ending,
         "code": attempt.code or None,

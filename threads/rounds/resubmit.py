@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q, Subquery
 
+from threads.choices import Choice, remember
 from threads.core.answer import clean
-from threads.endpoints import default_gateway, endpoint_of, is_offered
-from threads.models import CallAttempt, Cell, LanguageModel, Round, Thread, ToolRun
+from threads.endpoints import default_gateway, endpoint_of, is_offered, models_of
+from threads.models import (
+    CallAttempt,
+    Cell,
+    LanguageModel,
+    Round,
+    Route,
+    Thread,
+    ToolRun,
+)
 from threads.rounds.opening import Terms, add_answer, add_question, open_once
 
 if TYPE_CHECKING:
@@ -67,14 +76,15 @@ def resubmit(
     locale: str,
     attended: bool,
     model: LanguageModel | None = None,
+    route: Route | None = None,
     text: str | None = None,
     submission_key: str | None = None,
     confirmed: bool = False,
 ) -> Round:
     """Open a round that answers the question of `answer` once more.
 
-    Without a `model` the one that was asked is asked again; a chosen one is
-    remembered by the thread. A `text` other than the question's makes a new version
+    Without a `model` or `route` what was asked is asked again, a route from its
+    beginning; a chosen one is remembered by the thread. A `text` other than the question's makes a new version
     of the question. `by` is who asks, None for the site itself. `confirmed` says
     that tools with effects may run again. Whoever calls sets the round going.
 
@@ -86,15 +96,13 @@ def resubmit(
         Thread.DoesNotExist: the thread has been deleted.
         Round.DoesNotExist: no round wrote this answer.
     """
-    earlier = Round.objects.select_related("thread", "agent", "model__gateway").get(
-        answer_cell=answer
-    )
+    earlier = Round.objects.select_related(
+        "thread", "agent", "model__gateway", "route"
+    ).get(answer_cell=answer)
     thread = earlier.thread
     if by is not None and by.pk != thread.owner_id and not by.is_staff:
         raise NotTheirsError
-    chosen = model or earlier.model
-    if not (_is_asked_where_it_was(earlier) if chosen is None else is_offered(chosen)):
-        raise ModelNotOfferedError
+    chosen, along = _chosen(earlier, model, route)
     question = earlier.user_cell
     prompt = question.text if text is None else clean(text)
 
@@ -102,8 +110,8 @@ def resubmit(
         _check(earlier, changes=prompt != question.text, confirmed=confirmed)
         if prompt == question.text:
             _mark_sent_by_hand(earlier)
-        if model is not None:
-            Thread.objects.filter(pk=thread.pk).update(model=model)
+        if chosen is not None and (model is not None or route is not None):
+            remember(thread, Choice(chosen, along))
         return _replace(question, prompt)
 
     round_ = open_once(
@@ -116,8 +124,11 @@ def resubmit(
             agent=earlier.agent,
             submission_key=submission_key,
             resubmitted_from=earlier,
+            route=along,
         ),
-        same=Q(resubmitted_from=earlier, user_cell__text=prompt, model=chosen),
+        # The model of a route changes while it is asked.
+        same=Q(resubmitted_from=earlier, user_cell__text=prompt, route=along)
+        & (Q(model=chosen) if along is None else Q()),
         write_cells=write_cells,
     )
     logger.info(
@@ -127,6 +138,26 @@ def resubmit(
         by.pk if by else "-",
     )
     return round_
+
+
+def _chosen(
+    earlier: Round, model: LanguageModel | None, route: Route | None
+) -> tuple[LanguageModel | None, Route | None]:
+    """Return the model that is asked, of a route the first, and the route.
+
+    Raises:
+        ModelNotOfferedError: there is none, or it may not be asked any more.
+    """
+    along = route or (earlier.route if model is None else None)
+    if along is not None:
+        models = models_of(along)
+        if not models:
+            raise ModelNotOfferedError
+        return models[0], along
+    chosen = model or earlier.model
+    if not (_is_asked_where_it_was(earlier) if chosen is None else is_offered(chosen)):
+        raise ModelNotOfferedError
+    return chosen, None
 
 
 def _is_asked_where_it_was(earlier: Round) -> bool:

@@ -26,10 +26,11 @@ from threads.rounds.brief import (
     claim,
     read,
 )
-from threads.rounds.broadcast import round_ended
+from threads.rounds.broadcast import round_asks, round_ended
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.ledger import Outcome
+from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database, start_task
 from threads.rounds.progress import Progress
 from threads.rounds.sweep import WORKER_LOST
@@ -72,6 +73,10 @@ class Run:
     def __init__(self, round_id: int) -> None:
         self.round_id = round_id
         self.markers = Markers()
+        # It waits for a person, and no more for this process.
+        self.is_let_go = False
+        # Somebody asked for it while it was running.
+        self.is_wanted = False
         self._woken = asyncio.Event()
 
     def stop(self, seen: Position | None = None) -> None:
@@ -94,7 +99,8 @@ class Run:
     async def execute(self) -> bool:
         """Claim the round and bring it to an end; returns when it has one.
 
-        Does nothing, and returns False, when the round is not to be had.
+        Returns False when the round is not to be had, and when it was let go of: a
+        stop may have ended it by then.
         """
         if not await in_database(claim, self.round_id, worker_id()):
             return False
@@ -111,14 +117,20 @@ class Run:
             await self._end_unread(_internal_error(incident))
             return True
         live = hub().begin(brief.place.answer_id, brief.place.thread_id)
+        go_on(live, brief)
         writer = Writer(self.round_id, live, on_stop=self.stop, on_lost=self.lose)
         journal().open(writer)
         try:
             outcome = await self._outcome(brief, writer)
-            await self._settle(writer, outcome)
+            if outcome is not None:
+                await self._settle(writer, outcome)
         finally:
             journal().close(writer)
             hub().end(live)
+        if outcome is None:
+            self.is_let_go = True
+            await round_asks(brief.place)
+            return False
         await round_ended(brief.place)
         return True
 
@@ -135,8 +147,8 @@ class Run:
         if place is not None:
             await round_ended(place)
 
-    async def _outcome(self, brief: Brief, writer: Writer) -> Outcome:
-        """Let the round run to whatever end it has."""
+    async def _outcome(self, brief: Brief, writer: Writer) -> Outcome | None:
+        """Let the round run to whatever end it has; None where a person decides first."""
         if brief.endpoint is None:
             assert brief.problem is not None  # noqa: S101 - one of the two is there
             return Outcome(brief.problem)
@@ -147,6 +159,8 @@ class Run:
             work = start_task(answering.answer(), name=f"round-{self.round_id}")
             await self._race(work, limits)
             verdict = await self._verdict(work, answering, limits.round_cap_seconds)
+            if verdict is None:
+                return None
             stopped = self.markers.stop
             verdict = answering.settle(verdict, self.markers.seen if stopped else None)
         except Exception:
@@ -172,7 +186,7 @@ class Run:
         except Exception:
             logger.exception("Round %s could not be accounted for", self.round_id)
 
-    async def _race(self, work: asyncio.Task[Verdict], limits: Bounds) -> None:
+    async def _race(self, work: asyncio.Task[Verdict | None], limits: Bounds) -> None:
         """Wait for the work, a marker or the cap; leaves the work ended."""
         woken = asyncio.ensure_future(self._woken.wait())
         try:
@@ -193,15 +207,24 @@ class Run:
                 logger.warning("Round %s broke while it was ended", self.round_id)
 
     async def _verdict(
-        self, work: asyncio.Task[Verdict], answering: Answering, cap_seconds: float
-    ) -> Verdict:
-        """Read from the markers, or else from the work, how the round ended."""
+        self,
+        work: asyncio.Task[Verdict | None],
+        answering: Answering,
+        cap_seconds: float,
+    ) -> Verdict | None:
+        """Read from the markers, or else from the work, how the round ended.
+
+        A round that was let go of is not ended here, whatever was pressed since.
+        """
         await answering.account()
+        if await answering.tools.was_parked():
+            return None
         ended_itself = not work.cancelled() and (
             work.exception() is None or not self.markers.any
         )
-        if ended_itself and not self.markers.stop:
-            return work.result()
+        verdict = work.result() if ended_itself else None
+        if verdict is not None and not self.markers.stop:
+            return verdict
         if self.markers.stop:
             return ledger.STOPPED
         if self.markers.shutdown:
@@ -240,8 +263,8 @@ def _internal_error(incident: str) -> Outcome:
 def cap_verdict(progress: Progress, cap_seconds: float) -> Verdict:
     """Name the cap, and what the round was doing when it fell (F1, F2)."""
     params = {"minutes": str(max(1, round(cap_seconds / 60)))}
-    if progress.tool:
-        key, params["tool"] = "round.cap_tool", progress.tool
+    if progress.tools:
+        key, params["tool"] = "round.cap_tool", progress.tools[0]
     elif progress.has_answered:
         key = "round.cap"
     elif progress.is_reasoning:
@@ -256,6 +279,21 @@ def cap_verdict(progress: Progress, cap_seconds: float) -> Verdict:
         sentence_key=key,
         params=params,
     )
+
+
+def go_on(live: LiveCell, brief: Brief) -> None:
+    """Let a cell begin where an earlier worker of its round left it."""
+    written, said = brief.written, 0
+    live.generation = written.generation
+    if written.reasoning:
+        live.reason(written.reasoning)
+    for exchange in brief.exchanges:
+        upto = min(exchange.turn.text_length, len(written.text))
+        live.append(written.text[said:upto])
+        live.place_tools(exchange.turn.call)
+        said = upto
+    live.append(written.text[said:])
+    live.publish()
 
 
 async def execute_round(round_id: int) -> None:

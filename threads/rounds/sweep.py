@@ -8,13 +8,14 @@ from collections.abc import Container
 from datetime import datetime, timedelta
 
 from threads.core.faults import Condition, Ending, Verdict
-from threads.models import Round
+from threads.models import Round, ToolRun
 from threads.rounds import ledger
 from threads.rounds.worker import is_known_dead
 
 STALE_SECONDS = 45
 UNCLAIMED_SECONDS = 20
 NEVER_STARTED_SECONDS = 300
+DECISION_SECONDS = 24 * 3600
 
 WORKER_LOST = Verdict(
     code="worker_lost",
@@ -29,6 +30,13 @@ NEVER_STARTED = Verdict(
     condition=Condition.OUR_BUG,
     transient=True,
     sentence_key="round.worker_never_started",
+)
+NOT_DECIDED = Verdict(
+    code="approval_expired",
+    ending=Ending.INTERRUPTED,
+    condition=Condition.REQUEST,
+    transient=True,
+    sentence_key="round.not_decided",
 )
 
 
@@ -49,9 +57,26 @@ def end_lost_rounds(now: datetime, *, held: Container[int] = ()) -> list[int]:
             ended.append(round_.pk)
     too_old = now - timedelta(seconds=NEVER_STARTED_SECONDS)
     queued = Round.objects.filter(state=Round.State.QUEUED)
-    for round_id in queued.filter(created_at__lt=too_old).values_list("pk", flat=True):
+    for round_id in queued.filter(queued_at__lt=too_old).values_list("pk", flat=True):
         outcome = ledger.Outcome(NEVER_STARTED)
         if ledger.finish_round(round_id, outcome, leaving=Round.State.QUEUED):
+            ended.append(round_id)
+    return ended + _end_undecided(now)
+
+
+def _end_undecided(now: datetime) -> list[int]:
+    """End the rounds whose person was asked about a tool and never answered."""
+    ended = []
+    waiting = ToolRun.objects.filter(
+        state=ToolRun.State.WAITING,
+        round__state=Round.State.ASKING,
+        asked_at__lt=now - timedelta(seconds=DECISION_SECONDS),
+    )
+    # Of several tools that wait, the first is named.
+    tools = dict(waiting.order_by("-call", "-position").values_list("round", "name"))
+    for round_id, tool in tools.items():
+        outcome = ledger.Outcome(NOT_DECIDED, params={"tool": tool})
+        if ledger.finish_round(round_id, outcome, leaving=Round.State.ASKING):
             ended.append(round_id)
     return ended
 
@@ -68,6 +93,6 @@ def unclaimed_rounds(now: datetime) -> list[int]:
     return list(
         Round.objects.filter(
             state=Round.State.QUEUED,
-            created_at__lt=now - timedelta(seconds=UNCLAIMED_SECONDS),
+            queued_at__lt=now - timedelta(seconds=UNCLAIMED_SECONDS),
         ).values_list("pk", flat=True)
     )

@@ -8,9 +8,11 @@ from django.conf import settings
 from django.template.context import Context
 from django.utils.translation import get_language, get_language_info
 
-from threads.endpoints import offered_models
+from threads.choices import offered_choices, value_of
+from threads.forms import DecisionForm
 from threads.models import Cell
 from threads.rendering.remedies import Remedy, remedies
+from threads.rendering.tools import Card, ToolsOf
 from threads.sentences import sentence_for
 from threads.views.site import THEME_COOKIE, THEMES
 
@@ -50,13 +52,51 @@ def remedies_of(cell: Cell) -> tuple[Remedy, ...]:
 @register.simple_tag(takes_context=True)
 def others_offered(context: Context, cell: Cell) -> bool:
     """Tell whether another model than the one that was asked can be chosen."""
-    asked = getattr(cell, "round", None)
-    used = (asked and asked.model_id) or 0
+    used = asked_with(cell)
     # What shows many answers has the models at hand; a single one has to look.
     offered = context.get("models")
     if offered is None:
-        return offered_models().exclude(pk=used).exists()
-    return any(model.pk != used for model in offered)
+        offered = offered_choices()
+    return any(choice.value != used for choice in offered)
+
+
+@register.filter
+def asked_with(cell: Cell) -> str:
+    """Return the value of what a person chose for this answer: a model or a route."""
+    asked = getattr(cell, "round", None)
+    return "" if asked is None else value_of(asked.model_id, asked.route)
+
+
+@register.simple_tag
+def asked_first(cell: Cell) -> str:
+    """Name the model that a route asked first, where another one answered."""
+    asked = cell.round
+    model = asked.model
+    if asked.route_id is None or model is None or not asked.model_requested:
+        return ""
+    if model.wire_id == asked.model_requested:
+        return ""
+    steps = asked.route.steps.all() if asked.route else ()
+    known = (step.model for step in steps)
+    first = (each.name for each in known if each.wire_id == asked.model_requested)
+    return next(first, asked.model_requested)
+
+
+@register.simple_tag(takes_context=True)
+def cards_of(context: Context, cell: Cell, call: int) -> list[Card]:
+    """Return the cards of the tools that a call of an answer asked for."""
+    # What shows many answers has read them for all; a single one looks for its own.
+    tools: ToolsOf = context.get("tools") or ToolsOf([cell])
+    return tools.cards(cell.pk, call)
+
+
+@register.simple_tag(takes_context=True)
+def refused_of(context: Context, run_id: int) -> DecisionForm | None:
+    """Return the decision on a tool run that could not be taken, if it is this one's."""
+    decision: DecisionForm | None = context.get("decision")
+    if decision is None or decision.run.pk != run_id or not decision.errors:
+        return None
+    return decision
 
 
 @register.filter

@@ -17,9 +17,11 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from threads.choices import Choice, value_of
 from threads.forms import AgainForm, ChangeForm
-from threads.models import Cell, LanguageModel, Round, Thread
-from threads.rendering.details import account_of, tools_of, was_unsent
+from threads.models import Cell, Round, Thread
+from threads.rendering.details import account_of, was_unsent
+from threads.rendering.tools import unknown_tools
 from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
 from threads.views.conversation import own_thread, page, put_in_place
@@ -33,7 +35,7 @@ def answers_of(thread: Thread) -> QuerySet[Cell]:
     """The answers of a thread, each with the round that wrote it."""
     return thread.cells.filter(
         role=Cell.Role.ASSISTANT, round__isnull=False
-    ).select_related("question", "round__model")
+    ).select_related("question", "round__model", "round__route")
 
 
 def ask_again(
@@ -44,14 +46,15 @@ def ask_again(
     Raises:
         Http404: the thread has been deleted meanwhile.
     """
-    model: LanguageModel | None = form.cleaned_data["model"]
+    choice: Choice | None = form.cleaned_data["model"]
     try:
         round_ = resubmit.resubmit(
             answer,
             by=cast("User", request.user),
             locale=get_language() or "en",
             attended=True,
-            model=model,
+            model=choice.model if choice else None,
+            route=choice.route if choice else None,
             text=text,
             submission_key=form.cleaned_data["key"] or None,
             confirmed=form.cleaned_data["confirmed"],
@@ -71,7 +74,7 @@ def ask_again(
             None, _("This model is not offered any more. Choose another one.")
         )
     except resubmit.EffectsError as error:
-        form.tools = error.tools
+        form.tools, form.unknown = error.tools, unknown_tools(answer)
     except Thread.DoesNotExist as error:
         raise Http404 from error
     else:
@@ -147,12 +150,11 @@ def refused(
     return render(request, "threads/again.html", context, status=status)
 
 
-def _chosen(
-    models: list[LanguageModel], form: AgainForm, answer: Cell
-) -> LanguageModel | None:
-    """The model to begin with: the one just chosen, else the one that answered."""
-    wanted = form.data.get("model") or str(answer.round.model_id)
-    return next((model for model in models if str(model.pk) == wanted), None)
+def _chosen(choices: list[Choice], form: AgainForm, answer: Cell) -> Choice | None:
+    """The one to begin with: what was just chosen, else what was asked."""
+    asked = value_of(answer.round.model_id, answer.round.route)
+    wanted = form.data.get("model") or asked
+    return next((choice for choice in choices if choice.value == wanted), None)
 
 
 @login_required
@@ -204,7 +206,6 @@ def details(request: HttpRequest, thread_id: int, cell_id: int) -> HttpResponse:
         "cell": cell,
         "account": account_of(cell),
         "was_unsent": was_unsent(cell.round),
-        "tools": tools_of(cell),
     }
     if getattr(request, "htmx", False):
         return render(request, "threads/_details.html", context)

@@ -1,5 +1,7 @@
 """One thread: reading it, sending to it, stopping an answer."""
 
+from typing import Any
+
 from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib.auth.decorators import login_required
@@ -15,16 +17,15 @@ from django.views.decorators.http import (
 )
 
 from threads.core.snapshot import Position
-from threads.forms import MessageForm
+from threads.forms import DecisionForm, MessageForm
 from threads.models import Cell, Round, Thread
-from threads.rendering import CellView, Versions, versions_of, view_of
+from threads.rendering import CellView, Shared
 from threads.rounds import engine
 from threads.rounds.hub import live_view
+from threads.rounds.pages import stored_view
 from threads.sentences import edited_words
 from threads.views.listing import composer, sidebar
 from threads.views.sending import submit
-
-NOTHING = view_of(Cell())
 
 
 def own_thread(request: HttpRequest, thread_id: int) -> Thread:
@@ -41,41 +42,51 @@ def active_round(thread: Thread) -> Round | None:
     return Round.objects.filter(thread=thread, state__in=Round.ACTIVE).first()
 
 
-def shown(cell: Cell) -> CellView:
-    """Show a cell as it stands: what is being written here, else the database's.
+def with_views(cells: QuerySet[Cell]) -> dict[str, Any]:
+    """Return the context of cells of one thread: each with what a page shows of it."""
+    rows = list(
+        cells.select_related("round__model", "round__route").prefetch_related(
+            "round__route__steps__model"
+        )
+    )
+    shared = Shared(rows)
+    return {
+        "cells": [
+            (cell, shown(cell, shared), shared.versions.get(cell.pk)) for cell in rows
+        ],
+        "tools": shared.tools,
+    }
 
-    A person's message is shown as it was written: nothing of it is rendered.
-    """
-    if cell.role == Cell.Role.USER:
-        return NOTHING
-    if cell.status != Cell.Status.STREAMING:
-        return view_of(cell)
-    return live_view(cell.pk) or view_of(cell, cell.journal.all())
 
-
-def with_views(
-    cells: QuerySet[Cell],
-) -> list[tuple[Cell, CellView, Versions | None]]:
-    """Pair cells of one thread with what a page shows of each."""
-    rows = list(cells.select_related("round__model"))
-    versions = versions_of(rows)
-    return [(cell, shown(cell), versions.get(cell.pk)) for cell in rows]
+def shown(cell: Cell, shared: Shared) -> CellView:
+    """Show a cell as it stands: what is being written here, else the database's."""
+    is_streaming = cell.status == Cell.Status.STREAMING
+    live = live_view(cell.pk) if is_streaming else None
+    return live or stored_view(cell, shared)
 
 
 def page(
-    request: HttpRequest, thread: Thread, form: forms.Form | None = None
+    request: HttpRequest,
+    thread: Thread,
+    form: forms.Form | None = None,
+    decision: DecisionForm | None = None,
 ) -> HttpResponse:
-    """Render a thread's page, with what was refused if something was."""
+    """Render a thread's page, with what was refused if something was.
+
+    `form` was sent from the composer, or is spoken of there, `decision` from a card.
+    """
     context = {
         **sidebar(request, current=thread),
         **composer(thread, submitted=request.POST),
         "thread": thread,
         "form": form,
-        "cells": with_views(thread.cells.shown()),
+        "decision": decision,
+        **with_views(thread.cells.shown()),
         "edited": edited_words(get_language() or "en"),
         "active_round": active_round(thread),
     }
-    return render(request, "threads/thread.html", context, status=422 if form else 200)
+    status = 422 if form or decision else 200
+    return render(request, "threads/thread.html", context, status=status)
 
 
 @login_required
@@ -117,7 +128,7 @@ def put_in_place(
         return redirect(f"{address}#cell-{anchor or cells[-1]}")
     context = {
         "thread": thread,
-        "cells": with_views(thread.cells.shown().filter(pk__in=cells)),
+        **with_views(thread.cells.shown().filter(pk__in=cells)),
         "active_round": active_round(thread),
     }
     return render(request, "threads/_sent.html", context)

@@ -10,10 +10,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
+from threads.choices import Choice, offered_choices
 from threads.core.answer import clean
-from threads.endpoints import offered_models
 from threads.forms import MessageForm
-from threads.models import LanguageModel, Round, Thread
+from threads.models import Round, Thread
 from threads.views.listing import composer, sidebar
 from threads.views.sending import open_for, run
 
@@ -29,6 +29,7 @@ TOUR = (
     "practice/stall",
     "practice/truncate",
     "practice/cut-once",
+    "route:practice-second",
     "practice/error-chunk",
     "practice/tool-then-fault",
     "practice/blocked",
@@ -37,11 +38,12 @@ TOUR = (
 )
 
 
-def tour() -> dict[str, list[LanguageModel]]:
-    """Return the practice models to show first, and the others."""
+def tour() -> dict[str, list[Choice]]:
+    """Return the practice models and routes to show first, and the others."""
     offered = {
-        model.wire_id: model
-        for model in offered_models().filter(gateway__is_practice=True)
+        choice.model.wire_id if choice.route is None else choice.value: choice
+        for choice in offered_choices()
+        if choice.model.gateway.is_practice
     }
     return {
         "tour": [offered.pop(wire_id) for wire_id in TOUR if wire_id in offered],
@@ -65,9 +67,7 @@ def begin(request: HttpRequest, form: MessageForm) -> Thread:
         ).select_related("thread")
         if key and (known := earlier.first()):
             return known.thread
-        thread = Thread.objects.create(
-            owner_id=owner_id, model=form.cleaned_data["model"]
-        )
+        thread = Thread.objects.create(owner_id=owner_id)
         round_ = open_for(thread, form)
     if round_ is not None:
         run(round_)

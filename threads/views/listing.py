@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from threads.endpoints import default_model, offered_models
-from threads.models import LanguageModel, Thread
+from threads.choices import offered_choices, start_of
+from threads.models import Thread
 from threads.rendering.cells import with_states
 
 MOST_ROWS = 100
@@ -48,25 +48,13 @@ def sidebar(request: HttpRequest, current: Thread | None = None) -> dict[str, An
     }
 
 
-def chosen_model(
-    offered: Iterable[LanguageModel], thread: Thread | None
-) -> LanguageModel | None:
-    """Return the model a composer starts with: the thread's, else the default."""
-    models = list(offered)
-    remembered = thread.model_id if thread else None
-    for model in models:
-        if model.pk == remembered:
-            return model
-    return default_model(models)
-
-
 def composer(
     thread: Thread | None = None, submitted: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the context of the composer."""
-    offered = list(offered_models())
+    choices = offered_choices()
     return {
-        "models": offered,
-        "chosen": chosen_model(offered, thread),
+        "models": choices,
+        "chosen": start_of(choices, thread),
         "prompt": (submitted or {}).get("prompt", ""),
     }

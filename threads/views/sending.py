@@ -4,9 +4,9 @@ from asgiref.sync import async_to_sync
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from threads.endpoints import default_model, offered_models
+from threads.choices import Choice, default_choice, remember, remembered
 from threads.forms import MessageForm
-from threads.models import LanguageModel, Round, Thread
+from threads.models import Round, Thread
 from threads.rounds import engine, ledger
 
 
@@ -34,17 +34,18 @@ def run(round_: Round) -> None:
 def open_for(thread: Thread, form: MessageForm) -> Round | None:
     """Write the round of a valid form; None, with an error, if the thread is busy.
 
-    The thread remembers the model.
+    The thread remembers what was chosen.
     """
-    model: LanguageModel | None = (
-        form.cleaned_data["model"] or thread.model or default_model(offered_models())
+    choice: Choice | None = (
+        form.cleaned_data["model"] or remembered(thread) or default_choice()
     )
     try:
         round_ = ledger.open_round(
             thread=thread,
             prompt=form.cleaned_data["prompt"],
-            model=model,
-            model_requested=model.wire_id if model else "",
+            model=choice.model if choice else None,
+            model_requested=choice.model.wire_id if choice else "",
+            route=choice.route if choice else None,
             locale=get_language() or "en",
             attended=True,
             agent=thread.agent,
@@ -56,6 +57,6 @@ def open_for(thread: Thread, form: MessageForm) -> Round | None:
             _("The model is still answering. Your message is kept; send it then."),
         )
         return None
-    if model and model.pk != thread.model_id:
-        Thread.objects.filter(pk=thread.pk).update(model=model)
+    if choice is not None:
+        remember(thread, choice)
     return round_

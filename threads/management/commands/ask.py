@@ -14,21 +14,22 @@ from django.db import OperationalError
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from threads import conf, provision
+from threads import provision
+from threads.choices import ROUTE
 from threads.core.answer import clean
-from threads.endpoints import default_model, offered_models
 from threads.management.asks import (
     Ask,
     batch_lines,
     checked_locale,
     checked_name,
     checked_prompt,
+    chosen_model,
+    chosen_route,
     one_line,
     read_batch,
     unusable,
 )
-from threads.models import Agent, LanguageModel, Round, Thread
-from threads.practice.models import PRACTICE_MODELS
+from threads.models import Agent, Round, Thread
 from threads.rounds import engine, ledger
 from threads.rounds.hub import Watcher, hub
 from threads.rounds.loops import in_database
@@ -53,7 +54,7 @@ class Command(BaseCommand):
             "--model",
             default="",
             metavar="WIRE_ID",
-            help="the model's id at its gateway",
+            help="the model's id at its gateway, or route:NAME",
         )
         parser.add_argument(
             "--agent", default="", metavar="NAME", help="an agent's identifier"
@@ -190,6 +191,8 @@ class Command(BaseCommand):
                 batch_lines(options["batch"]), options["model"], options["locale"]
             )
         )
+        for name in {ask.model for ask in asks if ask.model.startswith(ROUTE)}:
+            chosen_route(name)
         return asyncio.run(self._all(asks, options["concurrency"]))
 
     async def _all(self, asks: list[Ask], concurrency: int) -> list[str]:
@@ -206,7 +209,11 @@ class Command(BaseCommand):
             return list(await asyncio.gather(*(one(ask) for ask in asks)))
 
     def _open(self, ask: Ask, thread_id: int | None) -> tuple[int, int]:
-        model, wire_id = chosen_model(ask.model, self.agent)
+        choice = chosen_route(ask.model)
+        if choice is None:
+            model, wire_id = chosen_model(ask.model, self.agent)
+        else:
+            model, wire_id = choice.model, choice.model.wire_id
         thread = own_thread(self.user, thread_id)
         try:
             round_ = ledger.open_round(
@@ -214,6 +221,7 @@ class Command(BaseCommand):
                 prompt=ask.prompt,
                 model=model,
                 model_requested=wire_id,
+                route=choice.route if choice else None,
                 agent=self.agent,
                 locale=ask.locale,
                 attended=False,
@@ -264,25 +272,6 @@ async def settled(round_id: int, id: object) -> Report:
 def read_report(round_id: int, id: object) -> Report:
     """Read a round that is over."""
     return report(Round.objects.select_related("answer_cell").get(pk=round_id), id=id)
-
-
-def chosen_model(wire_id: str, agent: Agent | None) -> tuple[LanguageModel | None, str]:
-    """Return the model to ask and its wire id; an unlisted one has no row.
-
-    Whatever id is given is asked: the gateway says whether it knows it.
-    """
-    if not wire_id and agent is not None and agent.model is not None:
-        return agent.model, agent.model.wire_id
-    wire_id = wire_id or settings.CHAT_MODEL
-    offered = offered_models()
-    model = (
-        offered.filter(wire_id=wire_id).first() if wire_id else default_model(offered)
-    )
-    if model is not None:
-        return model, model.wire_id
-    if not wire_id and not conf.gateway_configured():
-        return None, PRACTICE_MODELS[0].wire_id
-    return None, wire_id
 
 
 def own_thread(user: User, thread_id: int | None) -> Thread:

@@ -22,6 +22,7 @@ from twisted.internet.defer import Deferred
 
 from threads import conf, localmodel, provision
 from threads.rounds import engine, sweep
+from threads.tools.mcp import health
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         if host not in LOOPBACK and host not in settings.ALLOWED_HOSTS:
             settings.ALLOWED_HOSTS.append(host)
         self._prepare()
+        health.check_untried()
         local = self._start_local_model()
         try:
             run(host, port, ready=partial(self._announce, host, port))
@@ -120,11 +122,14 @@ def sign_in_path(user: User) -> str:
 def run(host: str, port: int, *, ready: Callable[[], None]) -> None:
     """Serve until a signal comes; rounds that still run are ended, named.
 
-    `ready` is called once the port is open.
+    `ready` is called once the port is open. House is kept from the beginning, whether
+    somebody comes by or not: schedules do not wait for visitors.
     """
     from chatsite.asgi import application
 
     reactor.addSystemEventTrigger("before", "shutdown", end_rounds)  # type: ignore[arg-type]  # zope interface without self
+    # Not before the loop runs.
+    reactor.callLater(0, keep_house)  # type: ignore[arg-type]  # as above
     Server(
         application=application,
         endpoints=build_endpoint_description_strings(host=host, port=port),
@@ -133,6 +138,11 @@ def run(host: str, port: int, *, ready: Callable[[], None]) -> None:
         websocket_timeout=-1,
         ready_callable=ready,
     ).run()
+
+
+def keep_house() -> None:
+    """Let this loop look after rounds, and start those that are due by the clock."""
+    engine.engine().keep_house()
 
 
 def end_rounds() -> Deferred[None]:

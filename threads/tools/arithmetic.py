@@ -8,12 +8,17 @@ import ast
 import math
 import operator
 from collections.abc import Callable
+from decimal import Context, Decimal
 from fractions import Fraction
 
 EXPRESSION_LENGTH = 500
 LARGEST_BITS = 3_000
 DECIMALS = 15
 LARGEST_ROUND = 50
+LARGEST_EXPONENT = 900
+"""Of ten, in a number as it is written: its exact value is made of it."""
+ROOTS = Context(prec=2 * DECIMALS)
+SMALLEST_FLOAT = Decimal("1e-300")
 
 Number = int | float | Fraction
 
@@ -36,20 +41,21 @@ def calculate(expression: str) -> str:
         raise ValueError(
             f"The expression is longer than {EXPRESSION_LENGTH} characters."
         )
+    source = expression.strip().replace("^", "**")
     try:
-        tree = ast.parse(expression.strip().replace("^", "**"), mode="eval")
+        tree = ast.parse(source, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError("That is not an arithmetic expression.") from None
     try:
-        return written(value_of(tree.body))
+        return written(value_of(tree.body, source))
     except ZeroDivisionError:
         raise ValueError("Division by zero.") from None
     except (OverflowError, RecursionError):
         raise ValueError("The result is too large.") from None
 
 
-def value_of(node: ast.expr) -> Number:
-    """Return the value of one node.
+def value_of(node: ast.expr, source: str) -> Number:
+    """Return the value of one node of what was parsed from `source`.
 
     Raises:
         ValueError: the node is not arithmetic, or its value too large.
@@ -61,21 +67,35 @@ def value_of(node: ast.expr) -> Number:
             return bounded(number)
         case ast.Constant(value=float()):
             # Read as it was written, so that 0.1 + 0.2 is 0.3.
-            return bounded(Fraction(ast.unparse(node)))
+            return bounded(_decimal(ast.get_source_segment(source, node) or ""))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -value_of(operand)
+            return -value_of(operand, source)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return value_of(operand)
+            return value_of(operand, source)
         case ast.BinOp(left=left, op=op, right=right):
-            return bounded(_combined(op, value_of(left), value_of(right)))
+            both = value_of(left, source), value_of(right, source)
+            return bounded(_combined(op, *both))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            return bounded(_called(name, [value_of(one) for one in arguments]))
+            given = [value_of(one, source) for one in arguments]
+            return bounded(_called(name, given))
         case ast.Name(id="pi"):
             return math.pi
         case ast.Name(id="e"):
             return math.e
         case _:
             raise ValueError("Only numbers, operators and simple functions are known.")
+
+
+def _decimal(written: str) -> Fraction:
+    """Read a number with a point or an exponent.
+
+    Raises:
+        ValueError: it is too large, or too close to zero.
+    """
+    _, _, exponent = written.lower().partition("e")
+    if abs(int(exponent or 0)) > LARGEST_EXPONENT:
+        raise ValueError("That number is too large, or too close to zero.")
+    return Fraction(written)
 
 
 def _combined(op: ast.operator, left: Number, right: Number) -> Number:
@@ -99,9 +119,12 @@ def _power(base: Number, exponent: Number) -> Number:
     ):
         if base < 0:
             raise ValueError("The result is not a real number.")
+        if base == 0 and exponent < 0:
+            raise ZeroDivisionError
         return math.pow(base, exponent)
     whole = int(exponent)
-    if bits_of(base) * abs(whole) > LARGEST_BITS:
+    # It has at least so many bits, and never twice as many.
+    if (bits_of(base) - 1) * abs(whole) > LARGEST_BITS:
         raise ValueError("The result is too large.")
     return Fraction(base) ** whole
 
@@ -132,9 +155,15 @@ def _rounded(number: Number, digits: Number = 0) -> Number:
 def _root(number: Number) -> Number:
     if number < 0:
         raise ValueError("The result is not a real number.")
-    if number == int(number) and math.isqrt(int(number)) ** 2 == number:
-        return math.isqrt(int(number))
-    return math.sqrt(number)
+    if isinstance(number, float):
+        return math.sqrt(number)
+    exact = Fraction(number)
+    root = Fraction(math.isqrt(exact.numerator), math.isqrt(exact.denominator))
+    if root**2 == exact:
+        return root
+    close = ROOTS.sqrt(_divided(exact, ROOTS))
+    # A float would take what is very small for nothing.
+    return Fraction(close) if close < SMALLEST_FLOAT else float(close)
 
 
 def bits_of(number: Number) -> int:
@@ -161,7 +190,7 @@ def bounded(number: Number) -> Number:
 def written(number: Number) -> str:
     """Write a number: whole where it is whole, else with up to 15 digits."""
     if isinstance(number, float):
-        return f"{number:.{DECIMALS}g}"
+        return f"{number + 0.0:.{DECIMALS}g}"
     exact = Fraction(number)
     if exact.denominator == 1:
         return str(exact.numerator)
@@ -170,8 +199,13 @@ def written(number: Number) -> str:
         while rest % prime == 0:
             rest //= prime
     if rest != 1 or exact.denominator > 10**DECIMALS:
-        return f"{float(exact):.{DECIMALS}g}"
+        rounded = _divided(exact, Context(prec=DECIMALS))
+        return f"{rounded.normalize():.{DECIMALS}g}"
     shift = next(n for n in range(1, 60) if (exact * 10**n).denominator == 1)
     digits = str(abs((exact * 10**shift).numerator)).rjust(shift + 1, "0")
     sign = "-" if exact < 0 else ""
     return f"{sign}{digits[:-shift]}.{digits[-shift:]}"
+
+
+def _divided(exact: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))

@@ -1,0 +1,142 @@
+"""Tools as a person sees them in a real browser: live, folded, and asking for a word."""
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.conftest import Site, model_now
+from tests.web.asking import visit
+from tests.web.conftest import assert_accessible, signed_in_context
+from tests.web.test_withdrawal_browser import (
+    LISTEN,
+    assert_a_reload_shows_the_same,
+    ended,
+    said,
+)
+from tests.web.toolcells import waiting
+from threads.models import LanguageModel, Thread, ToolRun
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def ask(page: Page, thread: Thread, url: str, wire_id: str) -> None:
+    model_now(wire_id, url)
+    page.goto(f"/threads/{thread.pk}/")
+    page.evaluate(LISTEN)
+    page.locator("#composer-text").fill("What time is it, and what is 17 times 23?")
+    page.keyboard.press("Enter")
+
+
+def kinds(page: Page) -> list[str]:
+    """What the blocks of the answer are, in their order: tools, or text."""
+    found: list[str] = page.locator(".answer-text > .block").evaluate_all(
+        "blocks => blocks.map((block) => block.querySelector('.tools') ? 'tools' : 'text')"
+    )
+    return found
+
+
+def tool(page: Page, name: str) -> Locator:
+    return page.locator(".tool").filter(has_text=name)
+
+
+def test_two_tools_stand_between_the_texts_and_open_to_what_they_were_asked(
+    page: Page, thread: Thread, practice_url: str
+) -> None:
+    ask(page, thread, practice_url, "practice/tools")
+
+    ended(page, "done")
+    kinds_then = kinds(page)
+    assert kinds_then[:3] == ["text", "tools", "text"]
+    assert kinds_then.count("tools") == 1
+    for name in ("current_time", "calculator"):
+        expect(tool(page, name).locator(".tool-state")).to_have_text("finished")
+    heard = " ".join(said(page))
+    assert "calculator: finished." in heard
+    assert said(page)[-1] == "The answer is complete."
+
+    line = tool(page, "calculator").locator("summary")
+    expect(line).to_contain_text("17 * 23")
+    line.focus()
+    page.keyboard.press("Enter")
+    more = tool(page, "calculator").locator(".tool-more")
+    expect(more).to_contain_text('"expression": "17 * 23"')
+    expect(more).to_contain_text("391")
+    assert_accessible(page)
+    page.keyboard.press("Enter")
+    assert_a_reload_shows_the_same(page)
+    assert kinds(page) == kinds_then
+
+
+def test_after_a_fault_the_text_and_both_results_are_kept(
+    page: Page, thread: Thread, practice_url: str
+) -> None:
+    ask(page, thread, practice_url, "practice/tool-then-fault")
+
+    ended(page, "error")
+    assert kinds(page)[:2] == ["text", "tools"]
+    expect(page.locator('.tool[data-state="ok"]')).to_have_count(2)
+    expect(page.get_by_role("button", name="Send again")).to_be_visible()
+    assert_a_reload_shows_the_same(page)
+
+
+def test_a_tool_waits_for_a_word_which_every_tab_sees(
+    page: Page, thread: Thread, steady: LanguageModel
+) -> None:
+    cell, (run, mail) = waiting(thread, steady)
+    page.set_viewport_size({"width": 360, "height": 740})
+    visit(page, cell)
+    page.evaluate(LISTEN)
+    other = page.context.new_page()
+    visit(other, cell)
+    expect(page.locator(".note")).to_have_text("Waiting for your decision")
+    expect(page.locator(".stop")).to_be_visible()
+    row = page.locator(f"#thread-{thread.pk} .row-asking")
+    expect(row).to_have_attribute("title", "waiting for your decision")
+    assert_accessible(page)
+
+    card = page.locator(f"#tool-{run.pk}")
+    area = card.get_by_label("Arguments")
+    area.fill('{"word": ')
+    card.get_by_role("button", name="Allow").click()
+    expect(card.get_by_role("alert")).to_contain_text("line 1, column 10")
+    expect(area).to_be_focused()
+    expect(area).to_have_value('{"word": ')
+    assert ToolRun.objects.get(pk=run.pk).state == "waiting"
+
+    # What is being written in one card is not lost when another is decided on.
+    theirs = other.locator(f"#tool-{run.pk}").get_by_label("Arguments")
+    theirs.fill("half a th")
+    page.locator(f"#tool-{mail.pk}").get_by_role("button", name="Do not run").click()
+    for tab in (page, other):
+        refused = tab.locator(f"#tool-{mail.pk} .tool-state")
+        expect(refused).to_have_text("not run")
+    expect(page.locator(f"#tool-{mail.pk} summary")).to_be_focused()
+    expect(theirs).to_have_value("half a th")
+    expect(area).to_have_value('{"word": ')
+
+    area.fill('{"word": "b"}')
+    card.get_by_role("button", name="Allow").click()
+    for tab in (page, other):
+        expect(tab.locator(".decide")).to_have_count(0)
+    ToolRun.objects.get(pk=run.pk, arguments='{"word": "b"}')
+    assert "mail: not run." in said(page)
+
+
+def test_a_tool_is_decided_on_without_a_script(
+    browser: Browser, site: Site, alice: User, thread: Thread, steady: LanguageModel
+) -> None:
+    cell, (run, _) = waiting(thread, steady)
+    context = signed_in_context(browser, site, alice, scripts=False)
+    page = context.new_page()
+    visit(page, cell)
+    card = page.locator(f"#tool-{run.pk}")
+
+    card.get_by_label("Arguments").fill("[]")
+    card.get_by_role("button", name="Allow").click()
+    expect(card.get_by_role("alert")).to_contain_text("in braces")
+    expect(card.get_by_label("Arguments")).to_have_value("[]")
+    card.get_by_role("button", name="Do not run").click()
+
+    expect(card.locator(".tool-state")).to_have_text("not run")
+    assert page.url.endswith(f"#tool-{run.pk}")
+    context.close()
