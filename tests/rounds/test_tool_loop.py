@@ -3,15 +3,18 @@
 import asyncio
 import json
 import threading
+from html import escape
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 
 from tests.conftest import model_at
 from tests.fakegateway import DONE, FakeGateway, Reset, Script, chunk, tool_call
 from tests.rounds.helpers import answered, opened
 from tests.rounds.tooling import asking, function_tool, saying, with_tools
 from threads.models import CallAttempt, Thread, ToolRule, ToolRun, ToolTurn
+from threads.rendering import thread_row_html
 from threads.rounds import engine
 
 pytestmark = [
@@ -326,6 +329,8 @@ async def test_two_tools_then_a_fault_reads_as_it_was_recorded(
     assert (rows[0].input_tokens, rows[0].output_tokens) == (120, 45)
     assert (rows[0].usage_source, rows[1].usage_source) == ("provider", "estimated")
     assert calls == ["a", "b"]
+    row = await sync_to_async(thread_row_html)(thread)
+    assert f'title="{escape(cell.sentence)}"' in row
     sent = [json.loads(r.body)["messages"] for r in gateway.requests]
     assert [m["role"] for m in sent[1]] == ["user", "assistant", "tool", "tool"]
 

@@ -189,20 +189,19 @@ def composer_state_html(
 
 
 def with_states(threads: QuerySet[Thread]) -> QuerySet[Thread]:
-    """Annotate what a row tells: `is_running`, `is_asking` and `last_status`, that of
-    its last answer."""
-    last_answer = (
-        Cell.objects.filter(
-            thread=OuterRef("pk"), is_current=True, role=Cell.Role.ASSISTANT
-        )
-        .order_by("-position")
-        .values("status")[:1]
-    )
+    """Annotate what a row tells: `is_running`, `is_asking`, and of its last answer the
+    `last_status` and what its sentence is made of."""
+    answers = Cell.objects.filter(
+        thread=OuterRef("pk"), is_current=True, role=Cell.Role.ASSISTANT
+    ).order_by("-position")
     active = Round.objects.filter(thread=OuterRef("pk"), state__in=Round.ACTIVE)
     return threads.annotate(
         is_running=Exists(active),
         is_asking=Exists(active.filter(state=Round.State.ASKING)),
-        last_status=Subquery(last_answer),
+        **{
+            f"last_{name}": Subquery(answers.values(name)[:1])
+            for name in ("status", "sentence_key", "sentence_params", "sentence")
+        },
     )
 
 

@@ -10,7 +10,7 @@ from django.utils.translation import get_language, get_language_info
 
 from threads.choices import offered_choices, value_of
 from threads.forms import DecisionForm
-from threads.models import Cell
+from threads.models import Cell, Thread
 from threads.rendering.remedies import Remedy, remedies
 from threads.rendering.tools import Card, ToolsOf
 from threads.sentences import sentence_for
@@ -47,6 +47,17 @@ def sentence_of(context: Context, cell: Cell) -> str:
 def remedies_of(cell: Cell) -> tuple[Remedy, ...]:
     """Return the buttons that help with an answer's ending, the best one first."""
     return remedies(cell)
+
+
+@register.simple_tag(takes_context=True)
+def summary_of(context: Context, row: Thread) -> str:
+    """Return how a thread's last answer ended: the sentence of its cell (B9)."""
+    cell = Cell(
+        sentence_key=getattr(row, "last_sentence_key", ""),
+        sentence_params=getattr(row, "last_sentence_params", None) or {},
+        sentence=getattr(row, "last_sentence", ""),
+    )
+    return sentence_of(context, cell)
 
 
 @register.simple_tag(takes_context=True)

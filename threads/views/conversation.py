@@ -9,7 +9,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import get_language
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -23,7 +22,6 @@ from threads.rendering import CellView, Shared
 from threads.rounds import engine
 from threads.rounds.hub import live_view
 from threads.rounds.pages import stored_view
-from threads.sentences import edited_words
 from threads.views.listing import composer, sidebar
 from threads.views.sending import submit
 
@@ -82,7 +80,6 @@ def page(
         "form": form,
         "decision": decision,
         **with_views(thread.cells.shown()),
-        "edited": edited_words(get_language() or "en"),
         "active_round": active_round(thread),
     }
     status = 422 if form or decision else 200

@@ -6,11 +6,14 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from threads.choices import offered_choices, start_of
 from threads.models import Thread
 from threads.rendering.cells import with_states
+from threads.sentences import edited_words
 
 MOST_ROWS = 100
 UNDO_KEY = "deleted_thread"
@@ -45,6 +48,7 @@ def sidebar(request: HttpRequest, current: Thread | None = None) -> dict[str, An
         "has_more": has_more,
         "current": current,
         "undo": deleted.first(),
+        "edited": SimpleLazyObject(lambda: edited_words(get_language() or "en")),
     }
 
 
