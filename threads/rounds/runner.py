@@ -30,9 +30,9 @@ from threads.rounds.broadcast import round_asks, round_ended
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.ledger import Outcome
-from threads.rounds.live import LiveCell
 from threads.rounds.loops import in_database, start_task
 from threads.rounds.progress import Progress
+from threads.rounds.resuming import go_on
 from threads.rounds.sweep import WORKER_LOST
 from threads.rounds.worker import worker_id
 
@@ -279,21 +279,6 @@ def cap_verdict(progress: Progress, cap_seconds: float) -> Verdict:
         sentence_key=key,
         params=params,
     )
-
-
-def go_on(live: LiveCell, brief: Brief) -> None:
-    """Let a cell begin where an earlier worker of its round left it."""
-    written, said = brief.written, 0
-    live.generation = written.generation
-    if written.reasoning:
-        live.reason(written.reasoning)
-    for exchange in brief.exchanges:
-        upto = min(exchange.turn.text_length, len(written.text))
-        live.append(written.text[said:upto])
-        live.place_tools(exchange.turn.call)
-        said = upto
-    live.append(written.text[said:])
-    live.publish()
 
 
 async def execute_round(round_id: int) -> None:

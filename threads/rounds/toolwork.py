@@ -47,6 +47,7 @@ class ToolWork:
         self._toolset = brief.toolset
         self._spiral = Spiral()
         self._parking: asyncio.Task[bool] | None = None
+        self._undoing: asyncio.Task[None] | None = None
         self.verdict: Verdict | None = None
         for exchange in self.exchanges:
             for run in exchange.runs:
@@ -172,7 +173,8 @@ class ToolWork:
             return await in_database(exchanges.start_run, run, worker_id())
         except asyncio.CancelledError:
             # Whether the mark was set is not known; the writers' thread keeps order.
-            start_task(in_database(exchanges.never_began, run), name="never-began")
+            undo = in_database(exchanges.never_began, run)
+            self._undoing = start_task(undo, name="never-began")
             raise
 
     def _ask(self, run: ToolRun) -> Verdict | None:
@@ -226,3 +228,4 @@ async def _written(
 def _forbid(run: ToolRun) -> None:
     """One call too many of the same is not run; the round ends."""
     run.state, run.result = State.NOT_RUN, exchanges.NOT_RUN
+    run.ended_at = run.asked_at
