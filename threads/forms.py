@@ -113,7 +113,7 @@ class DecisionForm(forms.Form):
         """The arguments that the person wrote, None where they are the model's own."""
         wanted: str = self.cleaned_data["arguments"]
         with suppress(ValueError, RecursionError):
-            if json.loads(wanted or "{}") == json.loads(self.run.arguments or "{}"):
+            if _canonical(wanted) == _canonical(self.run.arguments):
                 return None
         return wanted
 
@@ -148,6 +148,11 @@ class DecisionForm(forms.Form):
             self.add_error(
                 "arguments", _("The arguments must be a JSON object, in braces.")
             )
+
+
+def _canonical(arguments: str) -> str:
+    """What they say, however it is written; 1 is not true, nor 1.0."""
+    return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
 
 
 class TitleForm(forms.ModelForm[Thread]):

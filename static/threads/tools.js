@@ -23,8 +23,17 @@ export function keepTools(shown, cell) {
   }
 }
 
+// A state never goes back: what comes late on a slow line is older than what is shown.
+const BEFORE_THE_END = ["waiting", "allowed", "running"];
+
+function rank({ dataset }) {
+  const place = BEFORE_THE_END.indexOf(dataset.state);
+  return place < 0 ? BEFORE_THE_END.length : place;
+}
+
 function isNews(shown, card) {
-  return shown.dataset.state !== card.dataset.state || card.querySelector(".said:not(:empty)") !== null;
+  if (shown.dataset.state === card.dataset.state) return card.querySelector(".said:not(:empty)") !== null;
+  return rank(card) >= rank(shown);
 }
 
 function put(shown, card) {

@@ -111,12 +111,18 @@ def _sums_are_true(round_: Round, rows: list[CallAttempt]) -> None:
 def tools_ran_once(round_: Round, expected: Expected, *, is_vague: bool) -> None:
     """See that every call that stood in a whole answer ran once, and no other.
 
-    What had come of a call in an answer that was cut is told as not run (D8).
+    What had come of a call in an answer that was cut is told as not run (D8), and so
+    is what an answer asks for with which its model goes round in circles (F7).
     """
+    circles = expected.tries[-1] if expected.ended[1].startswith("repeated_") else None
     runs = ToolRun.objects.filter(round=round_).order_by("call", "position")
     done = [(run.call, run.call_id, run.state) for run in runs]
     asked = [
-        (attempt.call, tool.id, _state_of(attempt, tool.state))
+        (
+            attempt.call,
+            tool.id,
+            "not_run" if attempt is circles else _state_of(attempt, tool.state),
+        )
         for attempt in expected.tries
         if attempt.ending in WHOLE | CUT
         for tool in attempt.tools
@@ -140,7 +146,9 @@ def told_later(
     for exchange in exchanges_of([round_.pk]).get(round_.pk, [])[sent:]:
         messages += exchange.messages()
     rest = cell.text[turns[-1].text_length :].lstrip("\n") if turns else cell.text
-    return [*messages, {"role": "assistant", "content": rest}] if rest else messages
+    if rest.strip():
+        messages.append({"role": "assistant", "content": rest})
+    return messages
 
 
 def stored(round_: Round) -> tuple[Round, Cell]:

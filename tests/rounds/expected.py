@@ -5,6 +5,7 @@ no journal, no frames and no decision function.
 """
 
 import copy
+import itertools
 from dataclasses import replace
 from typing import Literal
 
@@ -20,6 +21,9 @@ TRANSIENT = frozenset(
 MOST_ALIKE, MOST_FAILED_ALIKE, MOST_FAILED = 8, 3, 6
 """How often the same call, the same failing one, and the same failure may come."""
 
+NUMBERS = itertools.count(1)
+"""Of rounds: no two calls of a thread have one id."""
+
 Step = Literal["over", "again", "call"]
 OVER, CALL = frozenset[Step]({"over"}), frozenset[Step]({"call"})
 MAYBE, AGAIN = frozenset[Step]({"over", "again"}), frozenset[Step]({"again"})
@@ -30,6 +34,7 @@ class Expected:
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
+        self._number = next(NUMBERS)
         self.tries: list[Try] = []
         self.generation = 0
         self.text = ""
@@ -100,7 +105,7 @@ class Expected:
 
     def call_tool(self, state: str, *, has_arguments: bool = True) -> Asked:
         self.now.chunks += 1
-        call_id = f"call_{self.now.name}_{len(self.now.tools)}"
+        call_id = f"call_{self._number}_{self.now.name}_{len(self.now.tools)}"
         self.now.tools.append(Asked(call_id, "calculator", state, has_arguments))
         return self.now.tools[-1]
 
@@ -128,6 +133,10 @@ class Expected:
             self.thoughts += now.thoughts
             if now.text:
                 self._show(now.text)
+        if self._asks and self._is_bare:
+            # A tool came in the place of what was withdrawn: it does not come back.
+            self.generation += 1
+            self._is_bare = False
         return CALL if self._asks and not self._circles else OVER
 
     @property

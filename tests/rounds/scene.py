@@ -297,7 +297,7 @@ def _continued(
         return messages
     asking, *results = added
     assert asking["role"] == "assistant"
-    assert asking["content"] == (asked.text or None)
+    assert asking["content"] == (asked.text if asked.is_readable else None)
     ids = [tool.id for tool in asked.tools]
     assert [call["id"] for call in asking["tool_calls"]] == ids
     assert [result["tool_call_id"] for result in results] == ids

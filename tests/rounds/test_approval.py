@@ -221,14 +221,14 @@ async def test_two_that_ask_are_decided_one_by_one(
     await engine.wait(round_.pk)
     first, second = [run async for run in ToolRun.objects.order_by("position")]
 
-    await decide(second, alice, allow=True)
+    await decide(first, alice, allow=True)
     await engine.start(round_.pk)
     await engine.wait(round_.pk)
-    assert (sent, len(gateway.requests)) == (["two"], 1)
-    await decide(first, alice, allow=True)
+    assert (sent, len(gateway.requests)) == (["one"], 1)
+    await decide(second, alice, allow=True)
     cell = await go_on(round_)
 
-    assert (cell.status, sent) == ("done", ["two", "one"])
+    assert (cell.status, sent) == ("done", ["one", "two"])
     told = gateway.requests[1].json["messages"]
     assert [m["content"] for m in told[-2:]] == ["sent one", "sent two"]
 

@@ -10,6 +10,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
+from django.utils import timezone
 from pytest_django import Settings
 
 from tests.conftest import model_at
@@ -72,6 +73,88 @@ async def test_a_draft_that_was_withdrawn_does_not_come_back(
         cell = await allowed(round_, alice)
 
     assert (cell.status, cell.text) == ("done", "First.\n\nSent.")
+
+
+@pytest.mark.usefixtures("retries")
+async def test_a_draft_in_whose_place_a_tool_came_does_not_come_back_after_it(
+    thread: Thread, gateway: FakeGateway
+) -> None:
+    await asked(
+        thread,
+        gateway,
+        Script(chunk(content="A draft of the letter")),
+        asking(("calculator", {"expression": "1"})),
+        reply(400, {"error": {"message": "No."}}),
+    )
+
+    cell = await Cell.objects.aget(role="assistant")
+    assert (cell.status, cell.text) == ("error", "")
+
+
+async def test_what_changes_something_does_not_overtake_what_waits(
+    thread: Thread, gateway: FakeGateway, alice: User
+) -> None:
+    await ToolRule.objects.acreate(tool="write", policy="allow")
+    done = list[str]()
+
+    def noting(name: str) -> Callable[[str], str]:
+        def note(word: str) -> str:
+            done.append(name)
+            return word
+
+        return note
+
+    tools = [
+        sending(noting("send")),
+        function_tool("write", noting("write"), has_effects=True),
+        function_tool("look", noting("look")),
+    ]
+    with with_tools(*tools):
+        round_ = await asked(
+            thread,
+            gateway,
+            asking(*[(name, {"word": "it"}) for name in ("send", "write", "look")]),
+            saying("Done."),
+        )
+        assert (round_.state, done) == ("asking", ["look"])
+        await allowed(round_, alice)
+
+    assert done == ["look", "send", "write"]
+
+
+async def test_a_stopped_round_whose_last_holder_died_is_ended(
+    thread: Thread, gateway: FakeGateway
+) -> None:
+    with with_tools(sending()):
+        round_ = await asked(thread, gateway, asking(("send", {"word": "it"})))
+        stopped = Round.objects.filter(pk=round_.pk)
+        await stopped.aupdate(stop_requested_at=timezone.now())
+
+        assert await engine.engine().sweep() == [round_.pk]
+
+    assert (await cell_of(round_)).status == "stopped"
+
+
+async def test_too_many_calls_in_one_answer_are_not_run(
+    thread: Thread, gateway: FakeGateway
+) -> None:
+    most, now = list[int](), list[str]()
+
+    def count(word: str) -> str:
+        now.append(word)
+        most.append(len(now))
+        now.remove(word)
+        return word
+
+    calls = [
+        ("note", {"word": str(n)}) for n in range(exchanges.MOST_IN_ONE_ANSWER + 9)
+    ]
+    with with_tools(function_tool("note", count)):
+        await asked(thread, gateway, asking(*calls), saying("Noted."))
+
+    assert (len(most), max(most) <= 8) == (exchanges.MOST_IN_ONE_ANSWER, True)
+    states = ToolRun.objects.order_by("position").values_list("state", flat=True)
+    assert [state async for state in states][-9:] == ["not_run"] * 9
 
 
 async def test_what_was_thought_before_it_asked_keeps_its_time(
@@ -253,9 +336,9 @@ async def test_a_cap_that_falls_while_a_round_is_let_go_of_does_not_end_it(
         run._woken.set()
         loop.call_later(0.05, late.set)
 
-    def parked_late(round_id: int, worker: str) -> bool:
-        is_parked = park(round_id, worker)
-        loop.call_soon_threadsafe(cap, round_id)
+    def parked_late(exchange: exchanges.Exchange, worker: str) -> bool:
+        is_parked = park(exchange, worker)
+        loop.call_soon_threadsafe(cap, exchange.turn.round_id)
         late.wait(5)
         return is_parked
 

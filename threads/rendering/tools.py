@@ -23,6 +23,9 @@ from threads.rendering.stream import Slot
 LONGEST_SHOWN = 4_000
 """Characters of arguments or of a result that a card shows."""
 
+JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+"""Parts of words in some scripts, and of emoji."""
+
 UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
 BRIEF_LENGTH = 120
 SHORTEST_MS = 10
@@ -189,7 +192,7 @@ def _value(text: str, limit: int) -> Value:
         # What is nested deeply is mostly indentation.
         if len(laid_out) <= 4 * len(text) + 100:
             return Value(laid_out, is_json=True)
-    return Value(text, is_json=True)
+    return Value(visible(text), is_json=True)
 
 
 def visible(text: str) -> str:
@@ -201,7 +204,9 @@ def visible(text: str) -> str:
     if text.isascii():
         return text
     return "".join(
-        json.dumps(sign)[1:-1] if unicodedata.category(sign) in UNSEEN else sign
+        json.dumps(sign)[1:-1]
+        if unicodedata.category(sign) in UNSEEN and sign not in JOINERS
+        else sign
         for sign in text
     )
 

@@ -104,10 +104,17 @@ class Answering:
             if ended.verdict.ending is not Ending.COMPLETED or not ended.tool_calls:
                 await self.tools.decline(call, ended.tool_calls or ended.cut_calls)
                 return ended.verdict
+            self._let_stand()
             await self.tools.take(call, ended, self._targets.asked.toolset)
             if not await self.tools.run():
                 return None
         return self.tools.verdict or TOO_MANY_CALLS
+
+    def _let_stand(self) -> None:
+        """A tool was asked for in the place of what was withdrawn: that is final."""
+        self._writer.collect()
+        if self._live.let_stand():
+            self._writer.collect()
 
     async def _call(self, targets: list[Target]) -> CallEnded:
         announce(self._live, Activity("model"))

@@ -4,10 +4,13 @@ A notice carries ids and never text: who receives it reads the database. Text
 travels through the hub.
 """
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
 from channels.layers import get_channel_layer
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,5 +80,10 @@ def _round_notice(kind: str, place: Place) -> dict[str, Any]:
 
 async def _tell(group: str, notice: dict[str, Any]) -> None:
     layer = get_channel_layer()
-    if layer is not None:
+    if layer is None:
+        return
+    try:
         await layer.group_send(group, notice)
+    except Exception as error:  # noqa: BLE001 - a layer is anybody's code
+        # Pages learn of it when they ask next; no round ends because of that.
+        logger.warning("NOTICE_NOT_SENT %s", type(error).__name__)

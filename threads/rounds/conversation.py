@@ -36,6 +36,6 @@ def _told(role: str, text: str, exchanges: list[Exchange]) -> list[Message]:
         messages += exchange.messages()
         said = exchange.turn.text_length
     rest = text[said:].lstrip("\n") if exchanges else text
-    if rest:
+    if rest.strip():
         messages.append({"role": role, "content": rest})
     return messages

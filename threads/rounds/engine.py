@@ -82,7 +82,7 @@ class Engine:
         finally:
             self._runs.pop(run.round_id, None)
             self._tasks.pop(run.round_id, None)
-            if run.is_wanted and run.is_let_go:
+            if run.is_wanted and run.is_let_go and not run.markers.shutdown:
                 self.begin(run.round_id)
 
     async def _sweep_for_ever(self) -> None:

@@ -23,6 +23,8 @@ State = ToolRun.State
 NOBODY_THERE = "The tool was not run: a person has to allow it, and nobody is there."
 DECLINED = "The person did not allow this tool to run."
 NOT_RUN = "The tool was not run."
+MOST_IN_ONE_ANSWER = 100
+TOO_MANY = f"The tool was not run: more than {MOST_IN_ONE_ANSWER} at once are too many."
 NO_RESULT = "(The tool gave no result.)"
 
 NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
@@ -44,9 +46,18 @@ class Exchange:
         return any(run.state in {State.WAITING, State.ALLOWED} for run in self.runs)
 
     @property
-    def allowed(self) -> list[ToolRun]:
-        """The runs that are to begin."""
-        return [run for run in self.runs if run.state == State.ALLOWED]
+    def ready(self) -> list[ToolRun]:
+        """The runs that are to begin.
+
+        What changes something does not overtake a run that waits: the model asked
+        for them in an order.
+        """
+        ready, waits = list[ToolRun](), False
+        for run in self.runs:
+            waits = waits or run.state == State.WAITING
+            if run.state == State.ALLOWED and not (waits and run.has_effects):
+                ready.append(run)
+        return ready
 
     def messages(self, *, with_reasoning: bool = False) -> list[Message]:
         """The exchange as a request carries it: never the half of one (F10).
@@ -55,7 +66,7 @@ class Exchange:
         """
         asking: Message = {
             "role": "assistant",
-            "content": self.turn.text or None,
+            "content": self.turn.text if self.turn.text.strip() else None,
             "tool_calls": [_call(run) for run in self.runs],
         }
         if with_reasoning and self.turn.reasoning:
@@ -137,10 +148,13 @@ def new_runs(
     `attended` says that a person can be asked; `may_run` is False for the calls of
     an answer that was cut short.
     """
-    return [
+    runs = [
         _new_run(round_id, call, position, each, toolset, attended, may_run)
         for position, each in enumerate(asked)
     ]
+    for run in runs[MOST_IN_ONE_ANSWER:]:
+        run.state, run.result, run.ended_at = State.NOT_RUN, TOO_MANY, run.asked_at
+    return runs
 
 
 def _new_run(

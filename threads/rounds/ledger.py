@@ -15,10 +15,11 @@ from django.utils import timezone
 from threads.core.events import UsageSource
 from threads.core.substitution import is_substitute
 from threads.gateway.calls import AttemptRecord
-from threads.models import CallAttempt, LanguageModel, Round, ToolRun
+from threads.models import CallAttempt, LanguageModel, Round
 from threads.rounds import keyhealth
 from threads.rounds.broadcast import Place
 from threads.rounds.ending import STOPPED, Outcome, finish_round
+from threads.rounds.exchanges import Exchange, reread
 from threads.rounds.keyhealth import Key
 from threads.rounds.opening import ThreadBusyError, open_round
 
@@ -70,20 +71,20 @@ def request_stop(round_id: int) -> None:
     end_if_stopped_unclaimed(round_id)
 
 
-def park_round(round_id: int, worker: str) -> bool:
+def park_round(exchange: Exchange, worker: str) -> bool:
     """Let go of a round whose person has to decide on a tool first.
 
     False when its worker has more to do: something has been allowed, or nothing waits
     for a word any more. True as well when it is not this worker's: he has no more to
     do with it. A stop that was pressed meanwhile ends it here.
     """
+    round_id = exchange.turn.round_id
     with transaction.atomic():
         held = Round.objects.select_for_update().filter(
             pk=round_id, state=Round.State.RUNNING, worker=worker
         )
-        runs = ToolRun.objects.filter(round=round_id)
-        waits = runs.filter(state=ToolRun.State.WAITING).exists()
-        has_more = not waits or runs.filter(state=ToolRun.State.ALLOWED).exists()
+        stands = reread(exchange)
+        has_more = stands.ready or not stands.is_open
         if has_more and held.filter(stop_requested_at=None).exists():
             return False
         held.update(state=Round.State.ASKING, worker="")

@@ -137,6 +137,17 @@ class LiveCell:
         self._begin_generation(mark)
         return True
 
+    def let_stand(self) -> bool:
+        """Let the text stand as it is, whatever was withdrawn before; tells whether
+        a new generation says so.
+
+        Something else came in the place of a draft, such as a tool call.
+        """
+        if not self.as_generation.is_bare:
+            return False
+        self.restate(self.text, self.reasoning)
+        return True
+
     def settle(self, seen: Position | None = None) -> bool:
         """Let stand what was read last; tells whether a withdrawn text stands again.
 

@@ -61,7 +61,16 @@ def end_lost_rounds(now: datetime, *, held: Container[int] = ()) -> list[int]:
         outcome = ledger.Outcome(NEVER_STARTED)
         if ledger.finish_round(round_id, outcome, leaving=Round.State.QUEUED):
             ended.append(round_id)
-    return ended + _end_undecided(now)
+    return ended + _end_stopped() + _end_undecided(now)
+
+
+def _end_stopped() -> list[int]:
+    """End rounds that nobody works on and that carry the stop marker: who put it, or
+    who let go of them, may have died in between."""
+    unclaimed = [Round.State.QUEUED, Round.State.ASKING]
+    stopped = Round.objects.filter(state__in=unclaimed).exclude(stop_requested_at=None)
+    rounds = list(stopped.values_list("pk", flat=True))
+    return [pk for pk in rounds if ledger.end_if_stopped_unclaimed(pk)]
 
 
 def _end_undecided(now: datetime) -> list[int]:

@@ -6,7 +6,7 @@ process can set (requirement F6).
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import groupby
 
@@ -32,7 +32,9 @@ from threads.tools.toolset import Toolset
 logger = logging.getLogger(__name__)
 
 State = ToolRun.State
+MOST_SIDE_BY_SIDE = 8
 WRITE_WAITS = (0.2, 0.5, 1.0, 2.0)
+NO_FAILURES = frozenset({exchanges.DECLINED, exchanges.TOO_MANY})
 ENDED_BADLY = frozenset({State.ERROR, State.NOT_RUN, State.UNKNOWN})
 
 
@@ -48,6 +50,7 @@ class ToolWork:
         self._spiral = Spiral()
         self._parking: asyncio.Task[bool] | None = None
         self._undoing: asyncio.Task[None] | None = None
+        self._writing: set[asyncio.Task[None]] = set()
         self.verdict: Verdict | None = None
         for exchange in self.exchanges:
             for run in exchange.runs:
@@ -75,11 +78,12 @@ class ToolWork:
         for run in runs:
             if self._ask(run) is not None:
                 _forbid(run)
+        # Before the write, which is made even if we are broken off in it.
+        self._live.place_tools(call)
         exchange = await in_database(exchanges.begin, turn, runs)
         self.exchanges.append(exchange)
         for run in exchange.runs:
             self._note(run)
-        self._live.place_tools(call)
         await broadcast.tools_changed(place, call)
 
     async def decline(self, call: int, asked: tuple[ToolCall, ...]) -> None:
@@ -87,10 +91,10 @@ class ToolWork:
         if not asked:
             return
         runs = self._new_runs(call, asked, may_run=False)
+        self._live.place_tools(call)
         # How the answer ended matters more than what was not run in it.
         with suppress(DatabaseError, InterfaceError):
             await in_database(exchanges.decline, runs)
-        self._live.place_tools(call)
         await broadcast.tools_changed(self._brief.place, call)
 
     async def run(self) -> bool:
@@ -102,7 +106,7 @@ class ToolWork:
         while self.is_open:
             exchange = self.exchanges[-1]
             if self.verdict is None:
-                await self._run_allowed(exchange.allowed)
+                await self._run_ready(exchange.ready)
             if self.verdict is not None:
                 await in_database(exchanges.end_all, self._brief.place.round_id)
             self.exchanges[-1] = await in_database(exchanges.reread, exchange)
@@ -111,27 +115,31 @@ class ToolWork:
         return True
 
     async def was_parked(self) -> bool:
-        """Whether the round has been let go of, whoever was broken off meanwhile."""
+        """Whether the round has been let go of, whoever was broken off meanwhile.
+
+        Returns once all that was known of tools has been written.
+        """
+        await asyncio.gather(*self._writing, return_exceptions=True)
         return self._parking is not None and await self._parking
 
     async def _park(self) -> bool:
         """Let go of the round; False when there is more to be done here."""
-        place = self._brief.place
-        parking = in_database(ledger.park_round, place.round_id, worker_id())
-        self._parking = start_task(parking, name=f"park-{place.round_id}")
+        exchange = self.exchanges[-1]
+        parking = in_database(ledger.park_round, exchange, worker_id())
+        self._parking = start_task(parking, name=f"park-{exchange.turn.round_id}")
         return await asyncio.shield(self._parking)
 
-    async def _run_allowed(self, runs: list[ToolRun]) -> None:
+    async def _run_ready(self, runs: list[ToolRun]) -> None:
         """Run tools in the order in which they were asked for.
 
         Neighbours that change nothing run side by side; one with effects alone.
         """
         for has_effects, group in groupby(runs, key=lambda run: run.has_effects):
             together = list(group)
-            groups = [[run] for run in together] if has_effects else [together]
-            for each in groups:
+            size = 1 if has_effects else MOST_SIDE_BY_SIDE
+            for first in range(0, len(together), size):
                 if self.verdict is None:
-                    await self._run_group(each)
+                    await self._run_group(together[first : first + size])
 
     async def _run_group(self, runs: list[ToolRun]) -> None:
         self._show(runs)
@@ -161,7 +169,10 @@ class ToolWork:
         )
         asked = ToolCall(run.call_id, run.name, run.arguments)
         result = await run_asked(asked, self._toolset, context)
-        await _written(exchanges.end_run, run, result)
+        # A Stop meanwhile does not lose what is known by now.
+        writing = start_task(_written(run, result), name="tool-result")
+        self._writing.add(writing)
+        await asyncio.shield(writing)
         if run.name in self._progress.tools:
             self._progress.tools.remove(run.name)
         self._note(run)
@@ -186,9 +197,10 @@ class ToolWork:
     def _note(self, run: ToolRun) -> None:
         """Count a call that did not end well.
 
-        One that waits has not ended, and one that the person declined did not fail.
+        One that waits has not ended; one that the person declined did not fail, nor
+        did one too many in a single answer.
         """
-        if run.state in ENDED_BADLY and run.result != exchanges.DECLINED:
+        if run.state in ENDED_BADLY and run.result not in NO_FAILURES:
             asked = run.arguments_asked or run.arguments
             found = self._spiral.fail(run.name, asked, run.result)
             self.verdict = self.verdict or found
@@ -206,9 +218,7 @@ class ToolWork:
         )
 
 
-async def _written(
-    write: Callable[[ToolRun, ToolResult], bool], run: ToolRun, result: ToolResult
-) -> None:
+async def _written(run: ToolRun, result: ToolResult) -> None:
     """Write what became of a tool, which nobody could find out again.
 
     Raises:
@@ -216,13 +226,13 @@ async def _written(
     """
     for wait in WRITE_WAITS:
         try:
-            await in_database(write, run, result)
+            await in_database(exchanges.end_run, run, result)
         except (DatabaseError, InterfaceError) as error:
             logger.warning("TOOL_RESULT_NOT_WRITTEN %s", type(error).__name__)
             await asyncio.sleep(wait)
         else:
             return
-    await in_database(write, run, result)
+    await in_database(exchanges.end_run, run, result)
 
 
 def _forbid(run: ToolRun) -> None:

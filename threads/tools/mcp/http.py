@@ -53,13 +53,18 @@ class NotedTransport(httpx2.AsyncHTTPTransport):
         try:
             response = await super().handle_async_request(request)
         except httpx2.TransportError as error:
-            sending.has_left = not isinstance(error, REACHED_NOBODY)
+            # The SDK may look for the rest of an answer with another request: that this
+            # one reaches nobody takes nothing back.
+            sending.has_left = sending.has_left or not isinstance(error, REACHED_NOBODY)
             sending.problem = type(error).__name__
             return httpx2.Response(503, request=request)
         kind = response.headers.get("content-type", "").lower()
         is_json = kind.startswith("application/json")
-        sending.has_left, sending.status = True, response.status_code
-        sending.is_spoken = is_json or kind.startswith("text/event-stream")
+        sending.has_left = True
+        if request.method == "POST":
+            # What it says of another request is not said of the call.
+            sending.status = response.status_code
+            sending.is_spoken = is_json or kind.startswith("text/event-stream")
         if is_json and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = BoundedBody(response.stream)
         return response
