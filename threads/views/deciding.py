@@ -54,12 +54,12 @@ def _take(form: DecisionForm, *, by: User) -> None:
     except approval.TooLateError:
         form.add_error(None, _("This has been decided already, or the answer is over."))
         return
+    if goes_on:
+        set_going(run.round)
     place = ledger.place_of(run.round_id)
     if place is not None:
         async_to_sync(broadcast.tools_changed)(place, run.call)
         async_to_sync(broadcast.thread_changed)(place.thread_id, place.owner_id)
-    if goes_on:
-        set_going(run.round)
 
 
 def _cards(request: HttpRequest, form: DecisionForm) -> HttpResponse:
