@@ -26,6 +26,7 @@ class Part(StrEnum):
     TEXT = "text"
     REASONING = "reasoning"
     WITHDRAWAL = "withdrawal"
+    RESTATED = "restated"
 
 
 class Entry(Protocol):
@@ -33,7 +34,8 @@ class Entry(Protocol):
 
     A withdrawal begins a generation in which the first `offset` characters of the
     text before it stay; its own text names the attempt, as "call.attempt" (E9), and
-    after a space the characters of reasoning that stay, if any do.
+    after a space the characters of reasoning that stay, if any do. A restated entry
+    begins a generation with its own text, which may be empty.
     """
 
     @property
@@ -108,7 +110,8 @@ def generations_of(
             mark = next((row for row in rows if row.part == Part.WITHDRAWAL), None)
             kept = None if mark is None else mark.offset
             thoughts = 0 if mark is None else int(mark.text.partition(" ")[2] or 0)
-            text, reasoning = found[-1].text[: kept or 0], ""
+            restated = (row.text for row in rows if row.part == Part.RESTATED)
+            text, reasoning = next(restated, found[-1].text[: kept or 0]), ""
         found.append(
             Generation(
                 number,

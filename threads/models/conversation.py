@@ -269,6 +269,7 @@ class JournalEntry(models.Model):
         TEXT = "text", _("text")
         REASONING = "reasoning", _("reasoning")
         WITHDRAWAL = "withdrawal", _("withdrawal")
+        RESTATED = "restated", _("text")
 
     cell = models.ForeignKey(Cell, models.CASCADE, related_name="journal")
     part = models.CharField(max_length=10, choices=Part, default=Part.TEXT)

@@ -31,7 +31,8 @@ HEARTBEAT_SECONDS = 5.0
 # While the database does not take anything, it is asked less often.
 BACKOFF_SECONDS = 2.0
 
-TEXT, REASONING, WITHDRAWAL = Part.TEXT, Part.REASONING, Part.WITHDRAWAL
+TEXT, REASONING = Part.TEXT, Part.REASONING
+WITHDRAWAL, RESTATED = Part.WITHDRAWAL, Part.RESTATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,9 @@ class Writer:
             self._take_text("".join(live.parts[mark.parts :]))
         else:
             # A restated text is recorded whole, even where it is empty.
-            self._generation, self._offset = live.generation, 0
-            self._take_text(live.text, even_empty=True)
+            self._generation, self._offset = live.generation, live.length
+            self._parts = len(live.parts)
+            self._rows.append(Row(RESTATED, live.generation, 0, live.text))
         if live.generation != self._reasoning_generation:
             # A generation is read by itself, so it repeats the reasoning.
             self._reasoning_generation = live.generation
@@ -114,9 +116,9 @@ class Writer:
             self._rows.append(Row(REASONING, *place, thoughts))
             self._reasoning_offset += len(thoughts)
 
-    def _take_text(self, text: str, *, even_empty: bool = False) -> None:
+    def _take_text(self, text: str) -> None:
         self._parts = len(self.live.parts)
-        if text or even_empty:
+        if text:
             self._rows.append(Row(TEXT, self._generation, self._offset, text))
             self._offset += len(text)
 
