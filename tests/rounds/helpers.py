@@ -54,12 +54,26 @@ async def answered(
     """Ask, wait for the end, and return the answer's cell."""
     round_ = await ask(thread, model, prompt, **more)
     await engine.wait(round_.pk)
-    return await cell_of(round_)
+    return await over(round_)
 
 
 async def cell_of(round_: Round) -> Cell:
     """The answer of a round as the database has it."""
     return await Cell.objects.select_related("round").aget(pk=round_.answer_cell_id)
+
+
+async def over(round_: Round) -> Cell:
+    """The answer of a round that nobody works on any more.
+
+    Where one is left half-way, the failure says what became of it.
+    """
+    cell = await cell_of(round_)
+    state, tasks = cell.round.state, {task.get_name() for task in asyncio.all_tasks()}
+    assert cell.status != Cell.Status.STREAMING or state == Round.State.ASKING, (
+        f"{cell.round} of worker {cell.round.worker!r}, claimed {cell.round.claimed_at},"
+        f" stopped {cell.round.stop_requested_at}, tasks {tasks}"
+    )
+    return cell
 
 
 async def until(condition: Callable[[], Any]) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.conftest import model_at
 from tests.fakegateway import DONE, FakeGateway, Head, Reset, Script, chunk, tool_call
-from tests.rounds.helpers import cell_of, opened, until_stored
+from tests.rounds.helpers import opened, over, until_stored
 from tests.rounds.watching import Watching
 from threads.models import CallAttempt, Cell, Round, Thread
 from threads.rounds import engine
@@ -47,7 +47,7 @@ class Watched:
     async def ended(self) -> Cell:
         """Wait for the end and return the cell; the page has seen all of it."""
         await engine.wait(self.round.pk)
-        return await cell_of(self.round)
+        return await over(self.round)
 
     async def stopped(self, **seen: Any) -> Cell:
         """Press Stop and wait for the end."""
