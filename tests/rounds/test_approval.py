@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -11,9 +10,10 @@ from django.utils import timezone
 
 from tests.conftest import model_at
 from tests.fakegateway import FakeGateway
+from tests.rounds.approving import decide, go_on, rested, sending
 from tests.rounds.helpers import ask, cell_of, until_stored
 from tests.rounds.tooling import asking, function_tool, saying, with_tools
-from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
+from threads.models import JournalEntry, Round, Thread, ToolRun
 from threads.rounds import approval, engine, resubmit, sweep
 from threads.rounds.hub import live_view
 
@@ -32,14 +32,16 @@ def sent() -> Iterator[list[str]]:
         done.append(word)
         return f"sent {word}"
 
-    with with_tools(function_tool("send", send, has_effects=True)):
+    with with_tools(sending(send)):
         yield done
 
 
 @pytest.fixture
 async def asked(thread: Thread, gateway: FakeGateway, sent: list[str]) -> Round:
     """A round that asks whether `send` may run, beside a tool that just runs."""
-    gateway.play(
+    return await rested(
+        thread,
+        gateway,
         asking(
             ("calculator", {"expression": "6 * 7"}),
             ("send", {"word": "a letter"}),
@@ -47,24 +49,10 @@ async def asked(thread: Thread, gateway: FakeGateway, sent: list[str]) -> Round:
         ),
         saying("All is done."),
     )
-    round_ = await ask(thread, await model_at("some/model", gateway.base_url))
-    await engine.wait(round_.pk)
-    await round_.arefresh_from_db()
-    return round_
 
 
 async def waiting() -> ToolRun:
     return await ToolRun.objects.aget(name="send")
-
-
-async def decide(run: ToolRun, by: User, **word: Any) -> bool:
-    return await sync_to_async(approval.decide)(run, by=by, **word)
-
-
-async def go_on(round_: Round) -> Cell:
-    await engine.start(round_.pk)
-    await engine.wait(round_.pk)
-    return await cell_of(round_)
 
 
 async def test_a_round_that_asks_is_nobodys_and_keeps_what_it_has(
