@@ -27,6 +27,7 @@ from threads.models import Gateway, LanguageModel, Thread
 from threads.practice.app import PracticeApp
 from threads.practice.server import PracticeServer
 from threads.rounds import engine
+from threads.rounds.loops import WRITER
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 20.0
@@ -37,6 +38,18 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and config.option.log_file:
         config.option.log_file += f".{worker}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Begin the next test when all is done that this one left to the writing thread.
+
+    A round that a view starts ends with the request's loop, if that is the test
+    client's, and leaves its claim there. Where the test is rolled back, the next
+    test's round has the same number, and would be taken by nobody.
+    """
+    yield
+    WRITER.submit(int).result(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="session", autouse=True)
