@@ -30,7 +30,6 @@ __all__ = [
     "claim_round",
     "end_if_stopped_unclaimed",
     "finish_round",
-    "is_to_be_had",
     "open_round",
     "park_round",
     "place_of",
@@ -62,12 +61,6 @@ def claim_round(round_id: int, worker: str) -> bool:
             state=Round.State.RUNNING, worker=worker, claimed_at=now, heartbeat_at=now
         )
     )
-
-
-def is_to_be_had(round_id: int) -> bool:
-    """Tell whether a round still waits for a worker."""
-    queued = Round.objects.filter(pk=round_id, state=Round.State.QUEUED)
-    return queued.filter(stop_requested_at=None).exists()
 
 
 def request_stop(round_id: int) -> None:

@@ -40,8 +40,6 @@ logger = logging.getLogger(__name__)
 
 INCIDENT = "INTERNAL_ERROR incident=%s round=%s"
 
-CLAIM_WAITS = (0.1, 0.5)
-
 # How often, and how far apart, the terminal write is tried.
 SETTLE_WAITS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
@@ -104,7 +102,7 @@ class Run:
         Returns False when the round is not to be had, and when it was let go of: a
         stop may have ended it by then.
         """
-        if not await self._claim():
+        if not await in_database(claim, self.round_id, worker_id()):
             return False
         try:
             brief = await in_database(read, self.round_id)
@@ -135,18 +133,6 @@ class Run:
             return False
         await round_ended(brief.place)
         return True
-
-    async def _claim(self) -> bool:
-        """Claim the round; one that is to be had and is not got is told of, and tried
-        again: nobody may wait for a sweep because of a hiccup."""
-        for wait in CLAIM_WAITS:
-            if await in_database(claim, self.round_id, worker_id()):
-                return True
-            if not await in_database(ledger.is_to_be_had, self.round_id):
-                return False
-            logger.warning("ROUND_NOT_CLAIMED round=%s", self.round_id)
-            await asyncio.sleep(wait)
-        return False
 
     async def _end_unread(self, outcome: Outcome) -> None:
         """End a round of which nothing could be read; a sweep does it if we cannot."""
