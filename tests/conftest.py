@@ -40,6 +40,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.log_file += f".{worker}"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long, so that none is alone at the end."""
+    long = {
+        item.path
+        for item in items
+        if item.get_closest_marker("long")
+        or "site" in getattr(item, "fixturenames", ())
+    }
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Iterator[None]:
     """Begin the next test when all is done that this one left to the writing thread.

@@ -33,15 +33,14 @@ READY_SECONDS = 60.0
 expect.set_options(timeout=20_000)
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with these tests, which take longest; those of a file share a loop.
+    """Let the tests of a file share a loop, since they share a browser.
 
-    They share it since they share a browser, which belongs to one.
+    That belongs to one loop.
     """
     ours = [item for item in items if item.path.parent == Path(__file__).parent]
-    items.sort(key=lambda item: item not in ours)
     for item in ours:
+        item.add_marker(pytest.mark.long)
         if is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)
 

@@ -296,6 +296,7 @@ def theatre(transactional_db: None, settings: Settings) -> Iterator[Theatre]:
         yield theatre
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_any_round_keeps_its_promises(theatre: Theatre) -> None:
     AnyRound.theatre = theatre
