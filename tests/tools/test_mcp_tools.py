@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -26,10 +27,10 @@ from tests.tools.conftest import (
 from threads.core.events import ToolCall
 from threads.models import Agent, Thread, ToolRule, ToolRun, ToolServer
 from threads.rounds import engine
-from threads.tools.mcp.health import address_of
+from threads.tools.mcp.health import address_of, record
 from threads.tools.mcp.results import text_of
 from threads.tools.mcp.tools import wire_name
-from threads.tools.mcp.values import bounded
+from threads.tools.mcp.values import Listing, bounded
 from threads.tools.registry import registered
 from threads.tools.running import problem_with
 from threads.tools.toolset import Toolset, toolset_for
@@ -238,3 +239,17 @@ class TestDesk:
         assert answer.status_code == 200
         assert field in answer.context["adminform"].form.errors
         assert not ToolServer.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("late", ["It broke.", Listing([])], ids=["broke", "listed"])
+def test_what_is_written_late_does_not_undo_what_was_learnt_since(
+    late: Listing | str,
+) -> None:
+    server = known_row()
+    assert server.last_checked_at is not None
+
+    record(server.pk, late, server.last_checked_at - timedelta(seconds=1))
+
+    server.refresh_from_db()
+    assert (server.health, server.tools) == (ToolServer.Health.WORKS, KNOWN)

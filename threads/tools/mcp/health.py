@@ -8,6 +8,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterable
+from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError, connections
 from django.utils import timezone
@@ -42,17 +43,20 @@ def address_of(server: ToolServer) -> ServerAddress:
     )
 
 
-def record(server_id: int, news: Listing | str) -> None:
-    """Write down what a server offers, or why it cannot be used."""
-    now = timezone.now()
-    rows = ToolServer.objects.filter(pk=server_id)
+def record(server_id: int, news: Listing | str, at: datetime) -> None:
+    """Write down what a server offers, or why it cannot be used.
+
+    `at` is when that was learnt: it does not undo what was learnt later, since
+    threads and processes write in any order.
+    """
+    rows = ToolServer.objects.filter(pk=server_id).exclude(last_checked_at__gt=at)
     if isinstance(news, str):
-        rows.update(last_checked_at=now, problem=news[:REASON_LENGTH])
+        rows.update(last_checked_at=at, problem=news[:REASON_LENGTH])
         return
     problem = ""
     if news.left_out:
         problem = f"Tools left out, too many, too large or unfit: {news.left_out}."
-    rows.update(tools=news.tools, last_ok_at=now, last_checked_at=now, problem=problem)
+    rows.update(tools=news.tools, last_ok_at=at, last_checked_at=at, problem=problem)
 
 
 def check(servers: Iterable[ToolServer]) -> None:
@@ -62,18 +66,20 @@ def check(servers: Iterable[ToolServer]) -> None:
     """
     asked = {server.pk: address_of(server) for server in servers}
 
-    async def ask_all() -> list[Listing | str]:
+    async def ask_all() -> list[tuple[Listing | str, datetime]]:
         return await asyncio.gather(*map(_news_of, asked.values()))
 
-    for server_id, news in zip(asked, asyncio.run(ask_all()), strict=True):
-        record(server_id, news)
+    for server_id, (news, at) in zip(asked, asyncio.run(ask_all()), strict=True):
+        record(server_id, news, at)
 
 
-async def _news_of(address: ServerAddress) -> Listing | str:
+async def _news_of(address: ServerAddress) -> tuple[Listing | str, datetime]:
+    news: Listing | str
     try:
-        return await listing_of(address)
+        news = await listing_of(address)
     except ServerError as error:
-        return str(error)
+        news = str(error)
+    return news, timezone.now()
 
 
 def check_soon(server_id: int) -> None:
@@ -110,15 +116,16 @@ def reporter(server_id: int) -> Report:
 
     def report(news: Listing | str) -> None:
         reports = _reports.get()
-        task = start_task(_write(server_id, news), name=f"report-{server_id}")
+        writing = _write(server_id, news, timezone.now())
+        task = start_task(writing, name=f"report-{server_id}")
         reports.add(task)
         task.add_done_callback(reports.discard)
 
     return report
 
 
-async def _write(server_id: int, news: Listing | str) -> None:
-    outcome = await in_thread(lambda: record(server_id, news), name="report")
+async def _write(server_id: int, news: Listing | str, at: datetime) -> None:
+    outcome = await in_thread(lambda: record(server_id, news, at), name="report")
     if isinstance(outcome, BaseException):
         logger.warning("TOOL_SERVER_NOT_RECORDED %s", type(outcome).__name__)
 
