@@ -3,7 +3,7 @@
 from typing import cast
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -115,4 +115,5 @@ class ToolServerAdmin(admin.ModelAdmin[ToolServer]):
                 rows.count(),
             )
             % {"working": working, "count": rows.count()},
+            messages.SUCCESS if working == rows.count() else messages.WARNING,
         )

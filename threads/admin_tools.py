@@ -4,7 +4,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.utils.translation import gettext_lazy as _
+from django.utils.text import capfirst
+from django.utils.translation import gettext
 
 from threads.models import Agent, ToolRule
 from threads.tools.toolset import known_tools
@@ -13,7 +14,7 @@ from threads.tools.toolset import known_tools
 class ToolRuleForm(forms.ModelForm[ToolRule]):
     """A rule names a tool that there is; one that is gone keeps its rule."""
 
-    tool = forms.ChoiceField(label=_("tool"))
+    tool = forms.ChoiceField()
 
     class Meta:
         model = ToolRule
@@ -23,6 +24,7 @@ class ToolRuleForm(forms.ModelForm[ToolRule]):
         super().__init__(*args, **more)
         names = {*known_tools(), *filter(None, [self.instance.tool])}
         field = self.fields["tool"]
+        field.label = capfirst(gettext("tool"))
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
         field.choices = [("", "---------"), *((name, name) for name in sorted(names))]
 

@@ -163,6 +163,11 @@ ENGLISH = {
         "The server that was writing this answer stopped. That was on our side. What arrived is "
         "kept. Send your message again."
     ),
+    "round.worker_lost_tool": (
+        "The server that was writing this answer stopped. That was on our side. The tool {tool} "
+        "was still running and may or may not have finished. Check what it did before you ask "
+        "for it once more."
+    ),
     "round.worker_never_started": (
         "No server took up your message in time. That was on our side. Send your message again."
     ),

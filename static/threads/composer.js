@@ -39,10 +39,17 @@ function refuse(message) {
   if (place) place.textContent = message;
 }
 
-// "Still answering" is no longer true once the answer is over.
+// What stands in the way of a message: an answer, or a question about a tool in it.
+function inTheWay({ dataset }) {
+  return document.querySelector(".decide") ? dataset.asking : dataset.busy;
+}
+
+// Why a message could not be sent is forgotten once it is no longer true.
 export function forgetBusy() {
-  const place = document.getElementById("composer-error");
-  if (place?.textContent === document.getElementById("composer")?.dataset.busy) refuse("");
+  const form = document.getElementById("composer");
+  const said = document.getElementById("composer-error")?.textContent.trim();
+  if (!said || ![form.dataset.busy, form.dataset.asking].includes(said)) return;
+  if (!isRunning() || said !== inTheWay(form)) refuse("");
 }
 
 function installDraft(form, area) {
@@ -78,7 +85,7 @@ function installGuards(form, area) {
     if (!empty && !busy && !form.hasAttribute("aria-busy")) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    if (busy && !empty) refuse(form.dataset.busy);
+    if (busy && !empty) refuse(inTheWay(form));
     area.focus();
   }, true);
 }

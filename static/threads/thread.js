@@ -69,6 +69,7 @@ function announce(status, sentence = "") {
 function applyFrame(frame) {
   if (frame.tools !== undefined) {
     say(putTools(frame.tools));
+    forgetBusy();
     return;
   }
   const cell = live.get(frame.c);
@@ -96,11 +97,19 @@ function setConnection(message) {
   if (message || wasLost) say(message || main.dataset.sayBack);
 }
 
+// What could not be sent in the meantime can be sent now.
+function forgetUnreachable() {
+  for (const said of cells.querySelectorAll(".said")) {
+    if (said.textContent === main.dataset.sayUnreachable) said.textContent = "";
+  }
+}
+
 main.addEventListener("htmx:wsOpen", (event) => {
   socket = event.detail.socketWrapper;
   clearTimeout(lostTimer);
   lostTimer = 0;
   setConnection("");
+  forgetUnreachable();
   survey();
   hello();
 });
@@ -177,7 +186,7 @@ function replace(shown, cell) {
 function settled() {
   const before = live.size;
   survey();
-  if (before && !live.size) forgetBusy();
+  forgetBusy();
   if (live.size > before) {
     const { element: newest, again, note } = [...live.values()].at(-1);
     if (!replacing.has(newest)) scroll.pin(newest.previousElementSibling ?? newest);

@@ -63,7 +63,10 @@ async def test_a_round_that_asks_is_nobodys_and_keeps_what_it_has(
     assert (asked.state, asked.worker, cell.status) == ("asking", "", "streaming")
     assert sent == []
     runs = [run async for run in ToolRun.objects.order_by("position")]
-    assert [(run.state, run.result) for run in runs] == [("ok", "42"), ("waiting", "")]
+    assert [(run.state, run.result, run.description) for run in runs] == [
+        ("ok", "42", ""),
+        ("waiting", "", "A test tool."),
+    ]
     assert live_view(cell.pk) is None
     texts = JournalEntry.objects.filter(cell=cell).values_list("text", flat=True)
     assert [text async for text in texts] == ["Let me send it."]

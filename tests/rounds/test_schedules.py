@@ -139,7 +139,7 @@ def test_of_two_processes_one_starts_what_is_due(
     assert (round_.attended, round_.model, round_.state) == (False, steady, "queued")
     assert round_.user_cell.text == "What is new?"
     assert (round_.thread.owner, round_.thread.model) == (alice, steady)
-    assert round_.thread.title == "News · 07/06/2026"
+    assert round_.thread.title == "News · July 6, 2026, 7:30 a.m."
     schedule.refresh_from_db()
     assert schedule.next_at == DUE + timedelta(days=1)
     assert (schedule.last_round, schedule.last_at) == (round_, DUE)

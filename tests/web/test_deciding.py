@@ -100,6 +100,18 @@ def test_who_decides_is_the_owner_and_nobody_else(
     assert run.state == "waiting"
 
 
+def test_a_message_is_kept_until_the_person_has_decided(
+    alice: User, run: ToolRun, thread: Thread
+) -> None:
+    sending = client_of(alice).post(
+        reverse("send", args=[thread.pk]), {"prompt": "And?"}
+    )
+
+    html = sending.content.decode()
+    assert "The model waits for your decision on a tool." in html
+    assert ">And?</textarea>" in html
+
+
 def test_a_thread_that_waits_says_so_on_the_answer_in_the_list_and_beside_stop(
     alice: User, run: ToolRun, thread: Thread
 ) -> None:

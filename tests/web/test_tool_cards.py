@@ -81,6 +81,28 @@ def test_each_state_is_told_in_words(
         assert words in html
 
 
+@pytest.mark.parametrize(
+    ("state", "heading"), [("ok", "Result"), ("not_run", "The model was told")]
+)
+def test_what_the_model_was_told_is_not_called_a_result(
+    answer: Cell, state: str, heading: str
+) -> None:
+    asked(answer, {"state": state, "result": "There is none."})
+
+    html = cell_html(answer, view_of(answer, slots=ToolsOf([answer]).slots(answer.pk)))
+
+    headings = re.findall("<h4>(.*?)</h4>", html)
+    assert headings == ["Arguments", heading]
+
+
+def test_who_decides_reads_what_the_tool_says_of_itself(answer: Cell) -> None:
+    asked(answer, {"state": "waiting", "description": "Sends <all>\u202e of it."})
+
+    html = cell_html(answer, view_of(answer, slots=ToolsOf([answer]).slots(answer.pk)))
+
+    assert ">Sends &lt;all&gt;\\u202e of it.</p>" in html
+
+
 def test_json_is_laid_out_and_what_is_long_is_shown_in_part(answer: Cell) -> None:
     long = "x" * (LONGEST_SHOWN + 1)
     told = card(

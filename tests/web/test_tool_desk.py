@@ -39,5 +39,6 @@ def test_a_rule_is_made_for_a_tool_that_there_is(desk: Client) -> None:
     unknown = desk.post(add, {"agent": "", "tool": "no_such", "policy": "deny"})
 
     assert (again.status_code, unknown.status_code) == (200, 200)
+    assert b"There is a rule for this tool already." in again.content
     rules = ToolRule.objects.filter(agent=None).values_list("tool", "policy")
     assert list(rules) == [("calculator", "ask")]

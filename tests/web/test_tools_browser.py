@@ -1,8 +1,16 @@
 """Tools as a person sees them in a real browser: live, folded, and asking for a word."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import (
+    Browser,
+    Locator,
+    Page,
+    WebSocketRoute,
+    expect,
+)
 
 from tests.conftest import Site, model_now
 from tests.web.asking import visit
@@ -17,6 +25,16 @@ from tests.web.toolcells import waiting
 from threads.models import LanguageModel, Thread, ToolRun
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+LONG_NAME = "a_server_of_letters__send_one_to_everybody"
+
+
+def assert_not_cut(place: Locator) -> None:
+    """Assert that all of a text is inside its place."""
+    width, room = place.evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert width <= room
+    assert place.evaluate("e => getComputedStyle(e).textOverflow") == "clip"
 
 
 def ask(page: Page, thread: Thread, url: str, wire_id: str) -> None:
@@ -82,9 +100,10 @@ def test_after_a_fault_the_text_and_both_results_are_kept(
 def test_a_tool_waits_for_a_word_which_every_tab_sees(
     page: Page, thread: Thread, steady: LanguageModel
 ) -> None:
-    cell, (run, mail) = waiting(thread, steady)
+    cell, (run, mail) = waiting(thread, steady, name=LONG_NAME)
     page.set_viewport_size({"width": 360, "height": 740})
     visit(page, cell)
+    assert_not_cut(page.locator(f"#tool-{run.pk} .tool-name"))
     page.evaluate(LISTEN)
     other = page.context.new_page()
     visit(other, cell)
@@ -94,6 +113,10 @@ def test_a_tool_waits_for_a_word_which_every_tab_sees(
     expect(row).to_have_attribute("title", "waiting for your decision")
     assert_accessible(page)
 
+    page.locator("#composer-text").fill("Well?")
+    page.keyboard.press("Enter")
+    in_the_way = page.locator("#composer-error")
+    expect(in_the_way).to_contain_text("waits for your decision")
     card = page.locator(f"#tool-{run.pk}")
     area = card.get_by_label("Arguments")
     area.fill('{"word": ')
@@ -118,8 +141,34 @@ def test_a_tool_waits_for_a_word_which_every_tab_sees(
     card.get_by_role("button", name="Allow").click()
     for tab in (page, other):
         expect(tab.locator(".decide")).to_have_count(0)
+    expect(in_the_way).to_be_empty()
     ToolRun.objects.get(pk=run.pk, arguments='{"word": "b"}')
     assert "mail: not run." in said(page)
+
+
+def test_once_the_site_is_back_nobody_is_told_that_it_cannot_be_reached(
+    browser: Browser, site: Site, alice: User, thread: Thread, steady: LanguageModel
+) -> None:
+    cell, (run, _) = waiting(thread, steady)
+    context = signed_in_context(browser, site, alice)
+    page, sockets = context.new_page(), list[WebSocketRoute]()
+
+    def connect(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        socket.connect_to_server()
+
+    page.route_web_socket(re.compile("/ws/threads/"), connect)
+    page.route("**/tools/*/", lambda route: route.abort())
+    visit(page, cell)
+    card = page.locator(f"#tool-{run.pk}")
+    card.get_by_role("button", name="Allow").click()
+    said_there = page.locator(f"#tool-{run.pk}-said")
+    expect(said_there).to_contain_text("could not be reached")
+
+    sockets[-1].close(code=1012)
+
+    expect(said_there).to_be_empty()
+    context.close()
 
 
 def test_a_tool_is_decided_on_without_a_script(

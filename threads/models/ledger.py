@@ -134,7 +134,7 @@ class ToolRun(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", _("waiting for your word")
+        WAITING = "waiting", _("waiting for your decision")
         ALLOWED = "allowed", _("allowed")
         RUNNING = "running", _("running")
         OK = "ok", _("finished")
@@ -147,6 +147,8 @@ class ToolRun(models.Model):
     position = models.PositiveIntegerField()
     call_id = models.CharField(max_length=200)
     name = models.CharField(max_length=200, blank=True)
+    # What the tool says of itself, for the person who is to decide on it.
+    description = models.TextField(blank=True)
     arguments = models.TextField(blank=True)
     arguments_asked = models.TextField(blank=True)
     has_effects = models.BooleanField(default=False)

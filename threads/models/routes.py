@@ -26,7 +26,10 @@ class Route(models.Model):
         _("tries of each model"),
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_TRIES)],
-        help_text=_("How often a model is asked before the next one is, 1 to 3."),
+        help_text=_(
+            "How often a model is asked before the next one is, 1 to 3. Once something "
+            "of its answer was shown, that model begins anew instead."
+        ),
     )
     advances_on_refusal = models.BooleanField(
         _("go on after a refusal"),

@@ -6,6 +6,8 @@ from django.utils.translation import gettext_lazy as _
 
 from threads.models.catalogue import Agent
 
+RULED = _("There is a rule for this tool already. Change that one.")
+
 
 class ToolRule(models.Model):
     """Whether a tool may be used, by one agent or by all that have no rule of their own."""
@@ -22,7 +24,10 @@ class ToolRule(models.Model):
         blank=True,
         related_name="tool_rules",
         verbose_name=_("agent"),
-        help_text=_("Empty: every agent without a rule of its own, and no agent."),
+        help_text=_(
+            "Empty: for chats without an agent, and for agents that have no rule of "
+            "their own."
+        ),
     )
     tool = models.CharField(_("tool"), max_length=200)
     policy = models.CharField(_("policy"), max_length=10, choices=Policy)
@@ -32,12 +37,15 @@ class ToolRule(models.Model):
         verbose_name_plural = _("tool rules")
         constraints = [
             models.UniqueConstraint(
-                fields=["agent", "tool"], name="one_rule_for_a_tool_and_agent"
+                fields=["agent", "tool"],
+                name="one_rule_for_a_tool_and_agent",
+                violation_error_message=RULED,
             ),
             models.UniqueConstraint(
                 fields=["tool"],
                 condition=Q(agent=None),
                 name="one_rule_for_a_tool_and_all",
+                violation_error_message=RULED,
             ),
         ]
 

@@ -28,6 +28,7 @@ JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
 BRIEF_LENGTH = 120
+DESCRIPTION_LENGTH = 600
 SHORTEST_MS = 10
 
 State = ToolRun.State
@@ -59,6 +60,7 @@ class Card:
 
     run_id: int
     name: str
+    description: str
     state: str
     words: str
     icon: str
@@ -142,6 +144,7 @@ def card_of(run: ToolRun, result: str) -> Card:
     return Card(
         run_id=run.pk,
         name=run.name or _("A tool without a name"),
+        description=visible(run.description[:DESCRIPTION_LENGTH]),
         state=run.state,
         words=run.get_state_display(),
         icon=ICONS[State(run.state)],

@@ -12,7 +12,7 @@ from django.utils import timezone, translation
 from threads.core.faults import WHOLE, Condition, Ending, Verdict
 from threads.core.reasons import redacted
 from threads.core.substitution import is_substitute
-from threads.models import Cell, JournalEntry, Round, Thread
+from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
 from threads.rounds import exchanges, folding
 from threads.sentences import sentence
 
@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 TOLD_WAIT_SECONDS = 30.0
 """A shorter wait is over by the time that the sentence has been read (D22)."""
+
+WORKER_LOST, WORKER_LOST_TOOL = "round.worker_lost", "round.worker_lost_tool"
+"""The sentences of a round whose worker is gone, the second with a tool under way."""
 
 STOPPED = Verdict(code="stopped", ending=Ending.STOPPED, condition=Condition.UNKNOWN)
 
@@ -62,6 +65,7 @@ def finish_round(
         return False
     asked = round_.model.wire_id if round_.model else round_.model_requested
     substituted = is_substitute(asked, outcome.model_served)
+    outcome = _told_of_its_tool(outcome, round_id)
     params = {
         "model": _model_name(round_, asked),
         **outcome.verdict.params,
@@ -106,6 +110,25 @@ def finish_round(
             round_id,
         )
     return bool(won)
+
+
+def _told_of_its_tool(outcome: Outcome, round_id: int) -> Outcome:
+    """Name the tool that was running when a worker was lost (requirement F6).
+
+    To send again, as the plain sentence has it, is not what helps there.
+    """
+    if outcome.verdict.sentence_key != WORKER_LOST:
+        return outcome
+    dark = ToolRun.objects.filter(
+        round=round_id,
+        has_effects=True,
+        state__in=[ToolRun.State.RUNNING, ToolRun.State.UNKNOWN],
+    )
+    tool = dark.order_by("-call", "position").values_list("name", flat=True).first()
+    if tool is None:
+        return outcome
+    verdict = replace(outcome.verdict, sentence_key=WORKER_LOST_TOOL)
+    return replace(outcome, verdict=verdict, params={**outcome.params, "tool": tool})
 
 
 def _sentence(outcome: Outcome, locale: str) -> str:

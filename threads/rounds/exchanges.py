@@ -175,13 +175,14 @@ def _new_run(
             state = State.WAITING
         elif not result:
             result = NOBODY_THERE
-    now = timezone.now()
+    now, tool = timezone.now(), toolset.get(asked.name)
     return ToolRun(
         round_id=round_id,
         call=call,
         position=position,
         call_id=asked.id[:200],
         name=asked.name[:200],
+        description=tool.description if tool and state == State.WAITING else "",
         arguments=asked.arguments,
         has_effects=toolset.has_effects(asked.name),
         idempotency_key=f"round-{round_id}-call-{call}-{position}",

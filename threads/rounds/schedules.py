@@ -179,12 +179,12 @@ def _thread(schedule: Schedule, choice: Choice | None, now: datetime) -> Thread:
 
 
 def _title(schedule: Schedule, now: datetime) -> str:
-    """The schedule's name, and the day where each run has a thread of its own."""
+    """The schedule's name, and the time where each run has a thread of its own."""
     if schedule.keeps_thread:
         return schedule.name
-    day = now.astimezone(ZoneInfo(schedule.time_zone)).date()
+    begun = now.astimezone(ZoneInfo(schedule.time_zone))
     with translation.override(schedule.locale):
-        return f"{schedule.name} · {date_format(day, 'SHORT_DATE_FORMAT')}"
+        return f"{schedule.name} · {date_format(begun, 'DATETIME_FORMAT')}"
 
 
 def count_ended(now: datetime) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
 
+from threads.tools.registry import ToolError
+
 EXPRESSION_LENGTH = 500
 LARGEST_BITS = 3_000
 DECIMALS = 15
@@ -35,34 +37,34 @@ def calculate(expression: str) -> str:
     """Return the value of an arithmetic expression.
 
     Raises:
-        ValueError: it is no such expression, or too large to calculate.
+        ToolError: it is no such expression, or too large to calculate.
     """
     if len(expression) > EXPRESSION_LENGTH:
-        raise ValueError(
+        raise ToolError(
             f"The expression is longer than {EXPRESSION_LENGTH} characters."
         )
     source = expression.strip().replace("^", "**")
     try:
         tree = ast.parse(source, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ValueError("That is not an arithmetic expression.") from None
+        raise ToolError("That is not an arithmetic expression.") from None
     try:
         return written(value_of(tree.body, source))
     except ZeroDivisionError:
-        raise ValueError("Division by zero.") from None
+        raise ToolError("Division by zero.") from None
     except (OverflowError, RecursionError):
-        raise ValueError("The result is too large.") from None
+        raise ToolError("The result is too large.") from None
 
 
 def value_of(node: ast.expr, source: str) -> Number:
     """Return the value of one node of what was parsed from `source`.
 
     Raises:
-        ValueError: the node is not arithmetic, or its value too large.
+        ToolError: the node is not arithmetic, or its value too large.
     """
     match node:
         case ast.Constant(value=bool()):
-            raise ValueError("Only numbers can be calculated with.")
+            raise ToolError("Only numbers can be calculated with.")
         case ast.Constant(value=int(number)):
             return bounded(number)
         case ast.Constant(value=float()):
@@ -83,18 +85,18 @@ def value_of(node: ast.expr, source: str) -> Number:
         case ast.Name(id="e"):
             return math.e
         case _:
-            raise ValueError("Only numbers, operators and simple functions are known.")
+            raise ToolError("Only numbers, operators and simple functions are known.")
 
 
 def _decimal(written: str) -> Fraction:
     """Read a number with a point or an exponent.
 
     Raises:
-        ValueError: it is too large, or too close to zero.
+        ToolError: it is too large, or too close to zero.
     """
     _, _, exponent = written.lower().partition("e")
     if abs(int(exponent or 0)) > LARGEST_EXPONENT:
-        raise ValueError("That number is too large, or too close to zero.")
+        raise ToolError("That number is too large, or too close to zero.")
     return Fraction(written)
 
 
@@ -107,7 +109,7 @@ def _combined(op: ast.operator, left: Number, right: Number) -> Number:
         return Fraction(left) / Fraction(right)
     function = BINARY.get(type(op))
     if function is None:
-        raise ValueError("That operator is not known.")
+        raise ToolError("That operator is not known.")
     return function(left, right)
 
 
@@ -118,14 +120,14 @@ def _power(base: Number, exponent: Number) -> Number:
         or exponent != int(exponent)
     ):
         if base < 0:
-            raise ValueError("The result is not a real number.")
+            raise ToolError("The result is not a real number.")
         if base == 0 and exponent < 0:
             raise ZeroDivisionError
         return math.pow(base, exponent)
     whole = int(exponent)
     # It has at least so many bits, and never twice as many.
     if (bits_of(base) - 1) * abs(whole) > LARGEST_BITS:
-        raise ValueError("The result is too large.")
+        raise ToolError("The result is too large.")
     return Fraction(base) ** whole
 
 
@@ -141,20 +143,18 @@ def _called(name: str, arguments: list[Number]) -> Number:
             ordered = sorted(arguments)
             return ordered[0] if name == "min" else ordered[-1]
         case _:
-            raise ValueError(
-                f"There is no function {name[:30]!r} with these arguments."
-            )
+            raise ToolError(f"There is no function {name[:30]!r} with these arguments.")
 
 
 def _rounded(number: Number, digits: Number = 0) -> Number:
     if digits != int(digits) or not -LARGEST_ROUND <= digits <= LARGEST_ROUND:
-        raise ValueError("That cannot be rounded to so many digits.")
+        raise ToolError("That cannot be rounded to so many digits.")
     return round(Fraction(number), int(digits))
 
 
 def _root(number: Number) -> Number:
     if number < 0:
-        raise ValueError("The result is not a real number.")
+        raise ToolError("The result is not a real number.")
     if isinstance(number, float):
         return math.sqrt(number)
     exact = Fraction(number)
@@ -178,12 +178,12 @@ def bounded(number: Number) -> Number:
     """Return the number.
 
     Raises:
-        ValueError: it is too large, or not finite.
+        ToolError: it is too large, or not finite.
     """
     if bits_of(number) > LARGEST_BITS or not math.isfinite(
         number if isinstance(number, float) else 0.0
     ):
-        raise ValueError("The result is too large.")
+        raise ToolError("The result is too large.")
     return number
 
 

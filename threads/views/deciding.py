@@ -49,7 +49,9 @@ def _take(form: DecisionForm, *, by: User) -> None:
         goes_on = approval.decide(run, by=by, allow=form.allows, arguments=form.changed)
     except approval.UnfitError as error:
         words = _("The arguments do not fit this tool: %(problem)s")
-        form.add_error("arguments", words % {"problem": error})
+        # In whatever direction the page runs: the problem is told in English.
+        isolated = f"\N{FIRST STRONG ISOLATE}{error}\N{POP DIRECTIONAL ISOLATE}"
+        form.add_error("arguments", words % {"problem": isolated})
         return
     except approval.TooLateError:
         form.add_error(None, _("This has been decided already, or the answer is over."))

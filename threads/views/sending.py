@@ -25,6 +25,16 @@ def submit(thread: Thread, form: MessageForm) -> Round | None:
     return round_
 
 
+def busy(thread: Thread) -> str:
+    """Say what stands in the way of a message."""
+    if thread.rounds.filter(state=Round.State.ASKING).exists():
+        return _(
+            "The model waits for your decision on a tool. Your message is kept; send "
+            "it then."
+        )
+    return _("The model is still answering. Your message is kept; send it then.")
+
+
 def run(round_: Round) -> None:
     """Set a round going; everything it needs has been committed."""
     async_to_sync(engine.start)(round_.pk)
@@ -52,10 +62,7 @@ def open_for(thread: Thread, form: MessageForm) -> Round | None:
             submission_key=form.cleaned_data["key"] or None,
         )
     except ledger.ThreadBusyError:
-        form.add_error(
-            "prompt",
-            _("The model is still answering. Your message is kept; send it then."),
-        )
+        form.add_error("prompt", busy(thread))
         return None
     if choice is not None:
         remember(thread, choice)

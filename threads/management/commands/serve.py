@@ -64,7 +64,7 @@ class Command(BaseCommand):
         ended = sweep.end_lost_rounds(timezone.now())
         if ended:
             self.stdout.write(
-                f"{len(ended)} rounds of a server that stopped were ended."
+                f"Ended, since their server stopped: {len(ended)} rounds."
             )
 
     def _start_local_model(self) -> localmodel.LocalModel | None:

@@ -102,7 +102,7 @@ class Session:
             raise ServerError(f"The tool server {self.address.slug!r} does not answer.")
         opened = self._opened.result()
         if isinstance(opened, ServerError):
-            raise ServerError(str(opened)) from opened
+            raise ServerError(str(opened), last_words=opened.last_words) from opened
         return opened
 
     async def call(
@@ -123,7 +123,7 @@ class Session:
                 if self._opened.done() and not isinstance(
                     self._opened.result(), ServerError
                 ):
-                    self._report(str(error))
+                    self._report(error.report)
             raise
         finally:
             self._users -= 1
@@ -174,7 +174,7 @@ class Session:
         logger.warning(
             "TOOL_SERVER_FAILED server=%s at=%s", self.address.slug, self.address.place
         )
-        self._report(str(cause))
+        self._report(cause.report)
         if not self._opened.done():
             self._opened.set_result(cause)
 
@@ -188,7 +188,7 @@ class Session:
             await self._list(connection)
         except ServerError as error:
             # Calls that are under way are not cut for it.
-            self._report(str(error))
+            self._report(error.report)
             self.retire()
 
     async def _stay(self, connection: "Connection") -> None:

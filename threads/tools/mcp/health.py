@@ -78,7 +78,7 @@ async def _news_of(address: ServerAddress) -> tuple[Listing | str, datetime]:
     try:
         news = await listing_of(address)
     except ServerError as error:
-        news = str(error)
+        news = error.report
     return news, timezone.now()
 
 

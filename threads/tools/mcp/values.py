@@ -63,18 +63,31 @@ class ServerAddress:
 
 
 class ServerError(Exception):
-    """A tool server could not be used; in words for model and operator.
+    """A tool server could not be used; in words for model and person.
 
+    `last_words`: what its process wrote as it ended, which is the operator's alone.
     `was_sent`: the call had left, so that nobody can tell what became of it.
     `is_broken`: the session is of no further use.
     """
 
     def __init__(
-        self, words: str, *, was_sent: bool = False, is_broken: bool = True
+        self,
+        words: str,
+        *,
+        last_words: str = "",
+        was_sent: bool = False,
+        is_broken: bool = True,
     ) -> None:
         super().__init__(words)
+        self.last_words = last_words
         self.was_sent = was_sent
         self.is_broken = is_broken
+
+    @property
+    def report(self) -> str:
+        """What the operator is told."""
+        said = self.last_words
+        return f"{self} Its last words: {said}" if said else str(self)
 
 
 def cause_of(error: BaseException) -> BaseException:

@@ -161,7 +161,8 @@ class Connection:
         )
         if self.address.transport == STDIO:
             if is_cut:
-                return ServerError(self._ended(), was_sent=True)
+                said = self.address.fit(self.words.line()) if self.words else ""
+                return ServerError(f"{self} ended.", last_words=said, was_sent=True)
             return ServerError(f"{self} refused: {words}", is_broken=False)
         if sending.problem and not sending.has_left:
             return ServerError(f"{self} cannot be reached ({sending.problem}).")
@@ -185,10 +186,6 @@ class Connection:
                 f"{self} sent an answer that is no result.", was_sent=True
             )
         return ServerError(f"{self} refused: {words}", is_broken=False)
-
-    def _ended(self) -> str:
-        line = self.address.fit(self.words.line()) if self.words else ""
-        return f"{self} ended. Its last words: {line}" if line else f"{self} ended."
 
     def silent(self, what: str, seconds: float) -> str:
         """Say that nothing came in time."""
