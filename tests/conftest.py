@@ -27,7 +27,7 @@ from threads.models import Gateway, LanguageModel, Thread
 from threads.practice.app import PracticeApp
 from threads.practice.server import PracticeServer
 from threads.rounds import engine
-from threads.rounds.loops import WRITER
+from threads.rounds.database import WRITER
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 20.0

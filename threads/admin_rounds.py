@@ -2,7 +2,6 @@
 
 from typing import cast
 
-from asgiref.sync import async_to_sync
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
@@ -71,7 +70,7 @@ class RoundAdmin(LedgerAdmin):
         for round_ in failed.select_related("answer_cell", "thread").order_by("pk"):
             others -= 1
             try:
-                start(again(round_, by, confirmed=confirmed))
+                engine.set_going(again(round_, by, confirmed=confirmed).pk)
                 sent += 1
             except resubmit.EffectsError as error:
                 to_confirm.append((round_, ", ".join(error.tools)))
@@ -124,12 +123,6 @@ def again(round_: Round, by: User, *, confirmed: bool) -> Round:
         attended=False,
         confirmed=confirmed,
     )
-
-
-def start(round_: Round) -> None:
-    """Set a round going; everything it needs has been committed."""
-    async_to_sync(engine.start)(round_.pk)
-    async_to_sync(engine.keep_house)()
 
 
 def why_not(round_: Round, error: Exception) -> str:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
@@ -134,10 +133,9 @@ class ScheduleAdmin(admin.ModelAdmin[Schedule]):
                 refusal = _("%(name)s was not started: %(why)s.") % told
                 self.message_user(request, refusal, messages.WARNING)
             else:
-                async_to_sync(engine.start)(round_.pk)
+                engine.set_going(round_.pk)
                 started += 1
         if started:
-            async_to_sync(engine.keep_house)()
             words = ngettext(
                 "%(count)d run was started.", "%(count)d runs were started.", started
             )

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.utils.text import capfirst
-from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from threads.models import Agent, ToolRule
 from threads.tools.toolset import known_tools
@@ -14,7 +14,7 @@ from threads.tools.toolset import known_tools
 class ToolRuleForm(forms.ModelForm[ToolRule]):
     """A rule names a tool that there is; one that is gone keeps its rule."""
 
-    tool = forms.ChoiceField()
+    tool = forms.ChoiceField(label=capfirst(_("tool")))
 
     class Meta:
         model = ToolRule
@@ -24,7 +24,6 @@ class ToolRuleForm(forms.ModelForm[ToolRule]):
         super().__init__(*args, **more)
         names = {*known_tools(), *filter(None, [self.instance.tool])}
         field = self.fields["tool"]
-        field.label = capfirst(gettext("tool"))
         assert isinstance(field, forms.ChoiceField)  # noqa: S101 - declared above
         field.choices = [("", "---------"), *((name, name) for name in sorted(names))]
 

@@ -21,12 +21,12 @@ from django.conf import settings
 from django.utils import translation
 
 from threads.models import Thread
+from threads.perloop import start_task
 from threads.rounds import pages
 from threads.rounds.broadcast import thread_group, user_group
 from threads.rounds.engine import engine
 from threads.rounds.hello import Ack, Hello, MalformedError, Resync, parse
 from threads.rounds.hub import Watcher, hub
-from threads.rounds.loops import start_task
 from threads.rounds.notes import Note, note
 from threads.rounds.published import Shown
 

@@ -26,6 +26,8 @@ NO_CREDIT = reply(402, {"error": {"message": "Insufficient credits"}})
 async def keyed(gateway: FakeGateway, variable: str = VARIABLE) -> LanguageModel:
     """A model at a gateway that is asked with the key of that variable."""
     model = await model_at("some/model", gateway.base_url)
+    # Its log is looked at: one without a window would be told of, once in a process.
+    await LanguageModel.objects.filter(pk=model.pk).aupdate(context_window=128_000)
     await Gateway.objects.filter(pk=model.gateway_id).aupdate(key_variable=variable)
     return await LanguageModel.objects.select_related("gateway").aget(pk=model.pk)
 

@@ -22,9 +22,9 @@ from threads.models import Cell, Round, Thread
 from threads.rendering import ToolsOf, render_text
 from threads.rounds import pages
 from threads.rounds.broadcast import thread_group
+from threads.rounds.database import in_database
 from threads.rounds.engine import engine
 from threads.rounds.engine import stop as engine_stop
-from threads.rounds.loops import in_database
 
 FIRST_DATA, IDLE = 5.0, 4.0
 FRAME = 0.3

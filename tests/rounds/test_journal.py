@@ -21,11 +21,11 @@ from tests.rounds.helpers import (
 from threads.core.faults import Condition, Ending, Verdict
 from threads.models import Cell, JournalEntry, Round, Thread
 from threads.rounds import engine, folding, ledger, sweep
+from threads.rounds.database import in_database
 from threads.rounds.hub import live_view
 from threads.rounds.journal import Page, Row, Writer, journal, write_pages
 from threads.rounds.ledger import Outcome
 from threads.rounds.live import LiveCell
-from threads.rounds.loops import in_database
 from threads.rounds.worker import worker_id
 
 pytestmark = [

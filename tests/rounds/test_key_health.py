@@ -22,7 +22,7 @@ from tests.rounds.keys import (
 )
 from threads.models import CallAttempt, Cell, Gateway, KeyHealth, Thread
 from threads.rounds import brief
-from threads.rounds.loops import in_database
+from threads.rounds.database import in_database
 from threads.rounds.report import report
 
 pytestmark = [

@@ -13,7 +13,7 @@ from tests.rounds.keys import NO_CREDIT, REJECTED, WHOLE, expire, keyed
 from tests.rounds.test_ledger import at_once
 from threads.models import KeyHealth, Thread
 from threads.rounds import brief, ledger
-from threads.rounds.loops import in_database
+from threads.rounds.database import in_database
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

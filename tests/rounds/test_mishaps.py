@@ -24,8 +24,8 @@ from tests.rounds.helpers import (
 )
 from threads.models import Cell, LanguageModel, Round, Thread
 from threads.rounds import engine
+from threads.rounds.database import in_database
 from threads.rounds.hub import live_state
-from threads.rounds.loops import in_database
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

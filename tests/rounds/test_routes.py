@@ -22,7 +22,7 @@ from threads.models import (
     Thread,
 )
 from threads.rounds import engine, resubmit
-from threads.rounds.loops import in_database
+from threads.rounds.database import in_database
 from threads.rounds.report import report
 from threads.templatetags.chat import asked_first
 

@@ -14,7 +14,7 @@ from tests.rounds.tooling import asking, function_tool, saying, with_tools
 from tests.web.toolcells import BEFORE, waiting
 from threads.models import LanguageModel, Thread, ToolRun
 from threads.rounds import broadcast, engine, ledger
-from threads.rounds.loops import in_database
+from threads.rounds.database import in_database
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -28,7 +28,6 @@ JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
 BRIEF_LENGTH = 120
-DESCRIPTION_LENGTH = 600
 SHORTEST_MS = 10
 
 State = ToolRun.State
@@ -144,7 +143,7 @@ def card_of(run: ToolRun, result: str) -> Card:
     return Card(
         run_id=run.pk,
         name=run.name or _("A tool without a name"),
-        description=visible(run.description[:DESCRIPTION_LENGTH]),
+        description=visible(run.description),
         state=run.state,
         words=run.get_state_display(),
         icon=ICONS[State(run.state)],

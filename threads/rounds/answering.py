@@ -34,10 +34,10 @@ from threads.gateway.calls import (
 from threads.gateway.client import Endpoint
 from threads.rounds import ledger
 from threads.rounds.brief import Brief
+from threads.rounds.database import in_database
 from threads.rounds.hub import announce, hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.live import LiveCell
-from threads.rounds.loops import in_database
 from threads.rounds.notes import NARRATED_SECONDS
 from threads.rounds.progress import Progress, Thinking, retry_policy
 from threads.rounds.published import Activity

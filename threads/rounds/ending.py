@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 TOLD_WAIT_SECONDS = 30.0
 """A shorter wait is over by the time that the sentence has been read (D22)."""
 
-WORKER_LOST, WORKER_LOST_TOOL = "round.worker_lost", "round.worker_lost_tool"
-"""The sentences of a round whose worker is gone, the second with a tool under way."""
+LOST_SENTENCE, LOST_IN_TOOL_SENTENCE = "round.worker_lost", "round.worker_lost_tool"
+"""Of a round whose worker is gone, the second with a tool under way."""
 
 STOPPED = Verdict(code="stopped", ending=Ending.STOPPED, condition=Condition.UNKNOWN)
 
@@ -117,7 +117,7 @@ def _told_of_its_tool(outcome: Outcome, round_id: int) -> Outcome:
 
     To send again, as the plain sentence has it, is not what helps there.
     """
-    if outcome.verdict.sentence_key != WORKER_LOST:
+    if outcome.verdict.sentence_key != LOST_SENTENCE:
         return outcome
     dark = ToolRun.objects.filter(
         round=round_id,
@@ -127,7 +127,7 @@ def _told_of_its_tool(outcome: Outcome, round_id: int) -> Outcome:
     tool = dark.order_by("-call", "position").values_list("name", flat=True).first()
     if tool is None:
         return outcome
-    verdict = replace(outcome.verdict, sentence_key=WORKER_LOST_TOOL)
+    verdict = replace(outcome.verdict, sentence_key=LOST_IN_TOOL_SENTENCE)
     return replace(outcome, verdict=verdict, params={**outcome.params, "tool": tool})
 
 

@@ -8,13 +8,15 @@ those that are due by the clock.
 import asyncio
 import logging
 
+from asgiref.sync import async_to_sync
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from threads.core.snapshot import Position
 from threads.gateway.clients import close_clients
+from threads.perloop import PerLoop, start_task
 from threads.rounds import broadcast, ledger, schedules, sweep
-from threads.rounds.loops import PerLoop, close_database, in_database, start_task
+from threads.rounds.database import close_database, in_database
 from threads.rounds.runner import Run
 from threads.tools.mcp import health
 
@@ -120,6 +122,15 @@ def engine() -> Engine:
 async def start(round_id: int) -> None:
     """Run a queued round on this loop; returns at once."""
     engine().begin(round_id)
+
+
+def set_going(round_id: int) -> None:
+    """Run a round, and keep house, on the loop that serves this synchronous code.
+
+    Everything that the round needs has been committed.
+    """
+    async_to_sync(start)(round_id)
+    async_to_sync(keep_house)()
 
 
 async def keep_house() -> None:

@@ -4,7 +4,6 @@ Written before anything runs and read by whoever goes on with a round, so that t
 next request is the same whichever process sends it. Plain functions of the ORM.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from django.utils import timezone
 from threads.core.events import ToolCall
 from threads.models import Round, ToolRun, ToolTurn
 from threads.tools.arguments import UnfitError, arguments_of
+from threads.tools.registry import NAME_LENGTH, UNFIT_IN_NAMES
 from threads.tools.running import MAYBE, ToolResult, problem_with
 from threads.tools.toolset import Toolset
 
@@ -27,10 +27,7 @@ MOST_IN_ONE_ANSWER = 100
 TOO_MANY = f"The tool was not run: more than {MOST_IN_ONE_ANSWER} at once are too many."
 NO_RESULT = "(The tool gave no result.)"
 
-NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-LONGEST_NAME = 64
 NAMELESS = "unknown"
-"""What the protocol allows in the name of a function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ def _call(run: ToolRun) -> Message:
         arguments_of(asked)
     except UnfitError:
         asked = "{}"
-    name = NOT_IN_NAMES.sub("_", run.name)[:LONGEST_NAME] or NAMELESS
+    name = UNFIT_IN_NAMES.sub("_", run.name)[:NAME_LENGTH] or NAMELESS
     function = {"name": name, "arguments": asked}
     return {"id": run.call_id, "type": "function", "function": function}
 

@@ -11,9 +11,9 @@ import logging
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
+from threads.perloop import PerLoop, start_task
 from threads.rendering import CellView
 from threads.rounds.live import LiveCell
-from threads.rounds.loops import PerLoop, start_task
 from threads.rounds.notes import note
 from threads.rounds.published import UNKNOWN_TAIL, Activity, Published, Shown
 

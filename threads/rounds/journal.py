@@ -18,8 +18,9 @@ from django.utils import timezone
 
 from threads.core.snapshot import Part
 from threads.models import Cell, JournalEntry, Round
+from threads.perloop import PerLoop, start_task
+from threads.rounds.database import in_database
 from threads.rounds.live import LiveCell
-from threads.rounds.loops import PerLoop, in_database, start_task
 from threads.rounds.worker import worker_id
 
 logger = logging.getLogger(__name__)

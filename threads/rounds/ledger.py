@@ -1,7 +1,7 @@
 """Claiming and recording rounds: short atomic writes, each conditional.
 
 Every change of a round's state filters on the state it leaves, so of several
-writers one wins. Plain functions: a loop runs them through `loops.in_database`.
+writers one wins. Plain functions: a loop runs them through `database.in_database`.
 """
 
 import logging

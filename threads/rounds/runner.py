@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError
 from threads.conf import Bounds, bounds
 from threads.core.faults import Condition, Ending, Verdict
 from threads.core.snapshot import Position
+from threads.perloop import start_task
 from threads.rounds import ledger
 from threads.rounds.answering import Answering
 from threads.rounds.brief import (
@@ -27,10 +28,10 @@ from threads.rounds.brief import (
     read,
 )
 from threads.rounds.broadcast import round_asks, round_ended
+from threads.rounds.database import in_database
 from threads.rounds.hub import hub
 from threads.rounds.journal import Writer, journal
 from threads.rounds.ledger import Outcome
-from threads.rounds.loops import in_database, start_task
 from threads.rounds.progress import Progress
 from threads.rounds.resuming import go_on
 from threads.rounds.sweep import WORKER_LOST

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from threads.core.faults import Condition, Ending, Verdict
 from threads.models import Round, ToolRun
 from threads.rounds import ledger
+from threads.rounds.ending import LOST_SENTENCE
 from threads.rounds.worker import is_known_dead
 
 STALE_SECONDS = 45
@@ -22,7 +23,7 @@ WORKER_LOST = Verdict(
     ending=Ending.INTERRUPTED,
     condition=Condition.OUR_BUG,
     transient=True,
-    sentence_key="round.worker_lost",
+    sentence_key=LOST_SENTENCE,
 )
 NEVER_STARTED = Verdict(
     code="worker_never_started",

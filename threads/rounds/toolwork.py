@@ -17,11 +17,12 @@ from threads.core.faults import Verdict
 from threads.core.spiral import Spiral
 from threads.gateway.calls import CallEnded
 from threads.models import ToolRun, ToolTurn
+from threads.perloop import start_task
 from threads.rounds import broadcast, exchanges, ledger
 from threads.rounds.brief import Brief
+from threads.rounds.database import in_database
 from threads.rounds.hub import announce
 from threads.rounds.live import LiveCell
-from threads.rounds.loops import in_database, start_task
 from threads.rounds.progress import Progress
 from threads.rounds.published import Activity
 from threads.rounds.worker import worker_id

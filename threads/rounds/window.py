@@ -18,8 +18,8 @@ from threads.core.table import ERRORS
 from threads.core.window import TooLong, fit
 from threads.models import Round
 from threads.rounds.brief import Brief
+from threads.rounds.database import in_database
 from threads.rounds.exchanges import Message
-from threads.rounds.loops import in_database
 
 logger = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ A tool is a plain function with a JSON schema. Tools of MCP servers are tools li
 any other: they differ in how they are called and in nothing else.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +12,10 @@ from typing import Any, Protocol
 from threads.tools.calling import in_thread
 
 Function = Callable[..., object]
+
+NAME_LENGTH = 64
+UNFIT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+"""What the OpenAI wire takes as a function's name, and what it does not."""
 
 
 class ToolError(Exception):

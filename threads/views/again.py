@@ -26,7 +26,6 @@ from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
 from threads.views.conversation import own_thread, page, put_in_place
 from threads.views.listing import composer, sidebar
-from threads.views.sending import run
 
 get_or_post = require_http_methods(["GET", "HEAD", "POST"])
 
@@ -78,7 +77,7 @@ def ask_again(
     except Thread.DoesNotExist as error:
         raise Http404 from error
     else:
-        run(round_)
+        engine.set_going(round_.pk)
         return round_
     return None
 

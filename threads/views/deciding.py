@@ -13,10 +13,9 @@ from django.utils.translation import gettext as _
 from threads.forms import DecisionForm
 from threads.models import Thread, ToolRun
 from threads.rendering import ToolsOf
-from threads.rounds import approval, broadcast, ledger
+from threads.rounds import approval, broadcast, engine, ledger
 from threads.views.again import get_or_post
 from threads.views.conversation import own_thread, page
-from threads.views.sending import run as set_going
 
 
 @login_required
@@ -57,7 +56,7 @@ def _take(form: DecisionForm, *, by: User) -> None:
         form.add_error(None, _("This has been decided already, or the answer is over."))
         return
     if goes_on:
-        set_going(run.round)
+        engine.set_going(run.round_id)
     place = ledger.place_of(run.round_id)
     if place is not None:
         async_to_sync(broadcast.tools_changed)(place, run.call)

@@ -14,8 +14,9 @@ from threads.choices import Choice, offered_choices
 from threads.core.answer import clean
 from threads.forms import MessageForm
 from threads.models import Round, Thread
+from threads.rounds import engine
 from threads.views.listing import composer, sidebar
-from threads.views.sending import open_for, run
+from threads.views.sending import open_for
 
 FIRST_PROMPTS = (
     _("Explain how a tide table is made, as if I had only ever seen the sea once."),
@@ -70,7 +71,7 @@ def begin(request: HttpRequest, form: MessageForm) -> Thread:
         thread = Thread.objects.create(owner_id=owner_id)
         round_ = open_for(thread, form)
     if round_ is not None:
-        run(round_)
+        engine.set_going(round_.pk)
     return thread
 
 

@@ -21,7 +21,7 @@ def submit(thread: Thread, form: MessageForm) -> Round | None:
         # Should the worker of that other round be gone, it is ended now.
         async_to_sync(engine.keep_house)()
     else:
-        run(round_)
+        engine.set_going(round_.pk)
     return round_
 
 
@@ -33,12 +33,6 @@ def busy(thread: Thread) -> str:
             "it then."
         )
     return _("The model is still answering. Your message is kept; send it then.")
-
-
-def run(round_: Round) -> None:
-    """Set a round going; everything it needs has been committed."""
-    async_to_sync(engine.start)(round_.pk)
-    async_to_sync(engine.keep_house)()
 
 
 def open_for(thread: Thread, form: MessageForm) -> Round | None:

@@ -31,8 +31,8 @@ from threads.management.asks import (
 )
 from threads.models import Agent, Round, Thread
 from threads.rounds import engine, ledger
+from threads.rounds.database import in_database
 from threads.rounds.hub import Watcher, hub
-from threads.rounds.loops import in_database
 from threads.rounds.report import Report, report
 
 NAMED_CONDITION = 3

@@ -4,7 +4,6 @@ They are offered from the listing that was kept, so that a server which cannot b
 reached costs a round nothing: a call of one of its tools says so.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,12 +13,13 @@ from threads.models import ToolServer
 from threads.tools.mcp import health
 from threads.tools.mcp.client import call_tool
 from threads.tools.mcp.values import ServerAddress, ServerError
-from threads.tools.registry import ToolContext, ToolError, UnknownOutcomeError
-
-NAME_LENGTH = 64
-"""What the OpenAI wire allows, of the characters in `UNFIT`'s complement."""
-
-UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
+from threads.tools.registry import (
+    NAME_LENGTH,
+    UNFIT_IN_NAMES,
+    ToolContext,
+    ToolError,
+    UnknownOutcomeError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def wire_name(slug: str, name: str) -> str:
     changed ends with a mark of what it was.
     """
     whole = f"{slug}__{name}"
-    fit = UNFIT.sub("_", whole)
+    fit = UNFIT_IN_NAMES.sub("_", whole)
     if fit == whole and len(fit) <= NAME_LENGTH:
         return fit
     mark = f"-{sha256(whole.encode('utf-8', 'replace')).hexdigest()[:8]}"

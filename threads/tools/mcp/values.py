@@ -13,7 +13,7 @@ from threads.core.answer import clean
 from threads.core.redaction import redacted
 from threads.gateway.client import Endpoint
 
-STDIO, HTTP = "stdio", "http"
+STDIO = "stdio"
 
 MOST_TOOLS = 100
 DESCRIPTION_LENGTH = 1_000

@@ -1,4 +1,4 @@
-"""The one thread that writes rounds, beside what belongs to one event loop.
+"""The one thread that writes rounds.
 
 Never knows what a round is.
 """
@@ -10,9 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from django.db import DatabaseError, InterfaceError, connections
-
-from threads.perloop import PerLoop as PerLoop
-from threads.perloop import start_task as start_task
 
 Result = TypeVar("Result")
 Params = ParamSpec("Params")
