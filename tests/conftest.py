@@ -60,8 +60,10 @@ def pytest_runtest_teardown() -> Iterator[None]:
     client's, and leaves its claim there. Where the test is rolled back, the next
     test's round has the same number, and would be taken by nobody.
     """
-    yield
-    WRITER.submit(int).result(PATIENCE_SECONDS)
+    try:
+        yield
+    finally:
+        WRITER.submit(int).result(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -100,7 +100,7 @@ class ToolServerAdmin(admin.ModelAdmin[ToolServer]):
         """Save, and ask the server for its tools in the background."""
         super().save_model(request, obj, form, change)
         if obj.is_enabled:
-            transaction.on_commit(lambda: health.check_soon(obj.pk))
+            transaction.on_commit(lambda: health.check_soon(obj))
 
     @admin.action(description=_("Check now"), permissions=["change"])
     def check_now(self, request: HttpRequest, rows: QuerySet[ToolServer]) -> None:

@@ -163,11 +163,6 @@ ENGLISH = {
         "The server that was writing this answer stopped. That was on our side. What arrived is "
         "kept. Send your message again."
     ),
-    "round.worker_lost_tool": (
-        "The server that was writing this answer stopped. That was on our side. The tool {tool} "
-        "was still running and may or may not have finished. Check what it did before you ask "
-        "for it once more."
-    ),
     "round.worker_never_started": (
         "No server took up your message in time. That was on our side. Send your message again."
     ),
@@ -201,14 +196,25 @@ ENGLISH = {
     ),
     "answer.substituted": ("The gateway answered with {served} in place of {model}."),
     "answer.wait": "The gateway asks for a wait of about {wait} min.",
+    "answer.unknown_tool": (
+        "The tool {unknown_tool} may or may not have finished. Check what it did before you ask "
+        "for it once more."
+    ),
 }
 """Every sentence of ours, in the words that stand when nothing else does."""
 
-ADDENDA = {"served": "answer.substituted", "wait": "answer.wait"}
+ADDENDA = {
+    "served": "answer.substituted",
+    "wait": "answer.wait",
+    "unknown_tool": "answer.unknown_tool",
+}
 """Sentences that are added to another one where its params have this name: that a
-model answered in place of the one asked for (B13), how long to wait (D22)."""
+model answered in place of the one asked for (B13), how long to wait (D22), that
+nobody knows what became of a tool (F6)."""
 
-PLACEHOLDERS = ("model", "incident", "tool", "minutes", "served", "wait")
+PLACEHOLDERS = (
+    *("model", "incident", "tool", "minutes", "served", "wait", "unknown_tool"),
+)
 """What a sentence may name; an operator's words may use no other."""
 
 

@@ -44,12 +44,12 @@ function inTheWay({ dataset }) {
   return document.querySelector(".decide") ? dataset.asking : dataset.busy;
 }
 
-// Why a message could not be sent is forgotten once it is no longer true.
-export function forgetBusy() {
+// What was said of a message that could not be sent, under these names, is no longer
+// true.
+export function forget(...names) {
   const form = document.getElementById("composer");
   const said = document.getElementById("composer-error")?.textContent.trim();
-  if (!said || ![form.dataset.busy, form.dataset.asking].includes(said)) return;
-  if (!isRunning() || said !== inTheWay(form)) refuse("");
+  if (said && names.some((name) => form.dataset[name] === said)) refuse("");
 }
 
 function installDraft(form, area) {

@@ -1,7 +1,7 @@
 // A thread's page: its socket, its answers, its one status region.
 
 import { Cell, isBehind } from "./cells.js";
-import { forgetBusy, installComposer } from "./composer.js";
+import { forget, installComposer } from "./composer.js";
 import { installRemedies, keepDraft } from "./remedies.js";
 import { Scroll } from "./scroll.js";
 import { say } from "./status.js";
@@ -69,7 +69,7 @@ function announce(status, sentence = "") {
 function applyFrame(frame) {
   if (frame.tools !== undefined) {
     say(putTools(frame.tools));
-    forgetBusy();
+    if (!cells.querySelector(".decide")) forget("asking");
     return;
   }
   const cell = live.get(frame.c);
@@ -99,9 +99,11 @@ function setConnection(message) {
 
 // What could not be sent in the meantime can be sent now.
 function forgetUnreachable() {
+  const words = [main.dataset.sayUnreachable, document.getElementById("composer")?.dataset.unreachable];
   for (const said of cells.querySelectorAll(".said")) {
-    if (said.textContent === main.dataset.sayUnreachable) said.textContent = "";
+    if (words.includes(said.textContent)) said.textContent = "";
   }
+  forget("unreachable");
 }
 
 main.addEventListener("htmx:wsOpen", (event) => {
@@ -186,7 +188,7 @@ function replace(shown, cell) {
 function settled() {
   const before = live.size;
   survey();
-  forgetBusy();
+  if (before && !live.size) forget("busy", "asking");
   if (live.size > before) {
     const { element: newest, again, note } = [...live.values()].at(-1);
     if (!replacing.has(newest)) scroll.pin(newest.previousElementSibling ?? newest);

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -143,6 +144,41 @@ def test_of_three_terminal_writers_one_wins_and_the_others_leave_a_mark(
     round_.refresh_from_db()
     cell = Cell.objects.get(pk=round_.answer_cell_id)
     assert (round_.state, round_.ending) == (cell.status, cell.ending)
+
+
+CAP_IN_PAY = replace(
+    FAULTED.verdict, sentence_key="round.cap_tool", params={"tool": "pay"}
+)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [(FAULTED, "pay"), (Outcome(CAP_IN_PAY), None), (COMPLETED, None)],
+    ids=["fault", "named", "whole"],
+)
+def test_a_bad_ending_names_the_tool_of_which_nobody_knows_whether_it_finished(
+    thread: Thread, steady: LanguageModel, outcome: Outcome, told: str | None
+) -> None:
+    round_, now = open_now(thread, steady), timezone.now()
+    ledger.claim_round(round_.pk, worker_id())
+    states = {"mail": "unknown", "pay": "running", "look": "running", "post": "ok"}
+    for place, (name, state) in enumerate(states.items()):
+        ToolRun.objects.create(
+            round=round_,
+            call=1,
+            position=place,
+            name=name,
+            state=state,
+            has_effects=name != "look",
+            started_at=now + timedelta(seconds=place),
+        )
+
+    ledger.finish_round(round_.pk, outcome)
+
+    cell = Cell.objects.get(pk=round_.answer_cell_id)
+    assert cell.sentence_params.get("unknown_tool") == told
+    words = "The tool pay may or may not have finished."
+    assert (words in cell.sentence) == (told is not None)
 
 
 def test_the_stop_marker_wins_over_every_outcome(

@@ -69,7 +69,7 @@ with with_tools(function_tool("send", send, has_effects=True)):
     except resubmit.EffectsError as error:
         asked = list(error.tools)
 run = ToolRun.objects.get()
-told = [cell.sentence_key, cell.sentence_params.get("tool")]
+told = [cell.sentence_key, cell.sentence_params.get("unknown_tool")]
 print(json.dumps([cell.status, cell.code, cell.text, run.state, asked, told]))
 """
 
@@ -109,6 +109,6 @@ def test_a_tool_whose_process_was_killed_is_unknown_and_never_run_again(
     assert later.returncode == 0, later.stderr
     assert later.stdout.strip() == (
         '["error", "worker_lost", "I send it.", "unknown", ["send"],'
-        ' ["round.worker_lost_tool", "send"]]'
+        ' ["round.worker_lost", "send"]]'
     )
     assert sent.read_text() == "a letter. "

@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django.utils import timezone
 
 from tests.conftest import model_at
 from tests.fakegateway import FakeGateway
@@ -249,7 +250,30 @@ def test_what_is_written_late_does_not_undo_what_was_learnt_since(
     server = known_row()
     assert server.last_checked_at is not None
 
-    record(server.pk, late, server.last_checked_at - timedelta(seconds=1))
+    earlier = server.last_checked_at - timedelta(seconds=1)
+    for at in (earlier, server.last_checked_at):
+        record(server.pk, address_of(server), late, at)
 
     server.refresh_from_db()
     assert (server.health, server.tools) == (ToolServer.Health.WORKS, KNOWN)
+
+
+@pytest.mark.django_db
+def test_a_server_is_not_blamed_for_the_one_that_had_its_row_before() -> None:
+    server, before = known_row(), known_row("other", command="/no/such/program")
+
+    record(server.pk, address_of(before), "It broke.", timezone.now())
+
+    server.refresh_from_db()
+    assert server.health == ToolServer.Health.WORKS
+
+
+@pytest.mark.django_db
+def test_a_clock_that_was_ahead_does_not_silence_a_server() -> None:
+    ahead = timezone.now() + timedelta(minutes=2)
+    server = known_row(last_checked_at=ahead, problem="It broke.")
+
+    record(server.pk, address_of(server), Listing(KNOWN), timezone.now())
+
+    server.refresh_from_db()
+    assert (server.health, server.problem) == (ToolServer.Health.WORKS, "")

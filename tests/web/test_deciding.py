@@ -100,9 +100,11 @@ def test_who_decides_is_the_owner_and_nobody_else(
     assert run.state == "waiting"
 
 
+@pytest.mark.parametrize("state", ["asking", "running", "queued"])
 def test_a_message_is_kept_until_the_person_has_decided(
-    alice: User, run: ToolRun, thread: Thread
+    alice: User, run: ToolRun, thread: Thread, state: str
 ) -> None:
+    Round.objects.update(state=state)
     sending = client_of(alice).post(
         reverse("send", args=[thread.pk]), {"prompt": "And?"}
     )

@@ -100,7 +100,7 @@ def test_who_decides_reads_what_the_tool_says_of_itself(answer: Cell) -> None:
 
     html = cell_html(answer, view_of(answer, slots=ToolsOf([answer]).slots(answer.pk)))
 
-    assert ">Sends &lt;all&gt;\\u202e of it.</p>" in html
+    assert ">Sends &lt;all&gt;\\u202e of it.</blockquote>" in html
 
 
 def test_json_is_laid_out_and_what_is_long_is_shown_in_part(answer: Cell) -> None:

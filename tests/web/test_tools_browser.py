@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
+from django.urls import reverse
 from playwright.sync_api import (
     Browser,
     Locator,
@@ -158,17 +159,40 @@ def test_once_the_site_is_back_nobody_is_told_that_it_cannot_be_reached(
         socket.connect_to_server()
 
     page.route_web_socket(re.compile("/ws/threads/"), connect)
-    page.route("**/tools/*/", lambda route: route.abort())
+    for path in ("**/tools/*/", "**/send/"):
+        page.route(path, lambda route: route.abort())
     visit(page, cell)
     card = page.locator(f"#tool-{run.pk}")
     card.get_by_role("button", name="Allow").click()
     said_there = page.locator(f"#tool-{run.pk}-said")
     expect(said_there).to_contain_text("could not be reached")
+    page.locator("#composer-state").evaluate("e => e.removeAttribute('data-running')")
+    page.locator("#composer-text").fill("Well?")
+    page.keyboard.press("Enter")
+    expect(page.locator("#composer-error")).to_contain_text("could not be reached")
 
     sockets[-1].close(code=1012)
 
     expect(said_there).to_be_empty()
+    expect(page.locator("#composer-error")).to_be_empty()
     context.close()
+
+
+def test_a_tab_that_does_not_know_of_the_question_keeps_what_the_site_says(
+    page: Page, thread: Thread, steady: LanguageModel
+) -> None:
+    page.route_web_socket(re.compile("/ws/threads/"), lambda _socket: None)
+    page.goto(reverse("thread", args=[thread.pk]))
+    waiting(thread, steady)
+
+    page.locator("#composer-text").fill("Well?")
+    page.keyboard.press("Enter")
+
+    said = page.locator("#composer-error")
+    expect(said).to_contain_text("waits for your decision")
+    page.wait_for_load_state("networkidle")
+    expect(said).to_contain_text("waits for your decision")
+    expect(page.locator("#composer-text")).to_have_value("Well?")
 
 
 def test_a_tool_is_decided_on_without_a_script(

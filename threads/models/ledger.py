@@ -175,6 +175,12 @@ class ToolRun(models.Model):
     def __str__(self) -> str:
         return f"#{self.pk} {self.name} {self.state}"
 
+    @classmethod
+    def unknown_names(cls, runs: "models.QuerySet[ToolRun]") -> tuple[str, ...]:
+        """Name the tools with effects of which nobody knows whether they have finished."""
+        unknown = runs.filter(has_effects=True, state=cls.State.UNKNOWN)
+        return tuple(dict.fromkeys(unknown.values_list("name", flat=True)))
+
 
 class KeyHealth(models.Model):
     """What a gateway says of a key of ours, asked for one model (G11 to G15).

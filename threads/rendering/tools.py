@@ -23,10 +23,10 @@ from threads.rendering.stream import Slot
 LONGEST_SHOWN = 4_000
 """Characters of arguments or of a result that a card shows."""
 
-JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
-"""Parts of words in some scripts, and of emoji."""
+SEEN = "\n\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+"""Ends of lines; parts of words in some scripts, and of emoji."""
 
-UNSEEN = frozenset({"Cf", "Cs", "Co", "Cn"})
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 BRIEF_LENGTH = 120
 SHORTEST_MS = 10
 
@@ -143,7 +143,7 @@ def card_of(run: ToolRun, result: str) -> Card:
     return Card(
         run_id=run.pk,
         name=run.name or _("A tool without a name"),
-        description=visible(run.description),
+        description=visible(run.description) if run.state == State.WAITING else "",
         state=run.state,
         words=run.get_state_display(),
         icon=ICONS[State(run.state)],
@@ -154,15 +154,6 @@ def card_of(run: ToolRun, result: str) -> Card:
         result=_value(result, LONGEST_SHOWN),
         has_effects=run.has_effects,
     )
-
-
-def unknown_tools(cell: Cell) -> tuple[str, ...]:
-    """Name the tools with effects of which nobody knows whether they have finished."""
-    runs = ToolRun.objects.filter(
-        round__answer_cell=cell, has_effects=True, state=State.UNKNOWN
-    )
-    names = runs.order_by("call", "position").values_list("name", flat=True)
-    return tuple(dict.fromkeys(names))
 
 
 def _duration(run: ToolRun) -> str:
@@ -203,11 +194,11 @@ def visible(text: str) -> str:
     Signs that turn the direction of text or have no width, and halves of pairs, which
     no page can carry. Inside of JSON the value stays the same.
     """
-    if text.isascii():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(
         json.dumps(sign)[1:-1]
-        if unicodedata.category(sign) in UNSEEN and sign not in JOINERS
+        if unicodedata.category(sign) in UNSEEN and sign not in SEEN
         else sign
         for sign in text
     )

@@ -14,15 +14,12 @@ from threads.core.reasons import redacted
 from threads.core.substitution import is_substitute
 from threads.models import Cell, JournalEntry, Round, Thread, ToolRun
 from threads.rounds import exchanges, folding
-from threads.sentences import sentence
+from threads.sentences import ADDENDA, edited_words, sentence
 
 logger = logging.getLogger(__name__)
 
 TOLD_WAIT_SECONDS = 30.0
 """A shorter wait is over by the time that the sentence has been read (D22)."""
-
-LOST_SENTENCE, LOST_IN_TOOL_SENTENCE = "round.worker_lost", "round.worker_lost_tool"
-"""Of a round whose worker is gone, the second with a tool under way."""
 
 STOPPED = Verdict(code="stopped", ending=Ending.STOPPED, condition=Condition.UNKNOWN)
 
@@ -65,7 +62,6 @@ def finish_round(
         return False
     asked = round_.model.wire_id if round_.model else round_.model_requested
     substituted = is_substitute(asked, outcome.model_served)
-    outcome = _told_of_its_tool(outcome, round_id)
     params = {
         "model": _model_name(round_, asked),
         **outcome.verdict.params,
@@ -77,7 +73,9 @@ def finish_round(
     if wait >= TOLD_WAIT_SECONDS:
         params["wait"] = str(ceil(wait / 60))
     outcome = replace(outcome, params=params)
-    text = _sentence(outcome, round_.locale)
+    # Not inside: a catalogue that cannot be read must not keep a round from ending.
+    key = outcome.verdict.sentence_key
+    edited = edited_words(round_.locale, key, *ADDENDA.values()) if key else {}
     with transaction.atomic():
         held = Round.objects.select_for_update().filter(pk=round_id, state=leaving)
         if worker is not None:
@@ -85,7 +83,7 @@ def finish_round(
         # Read under the lock, so that no marker is set in between.
         marker = held.values_list("stop_requested_at", flat=True).first()
         if marker is not None:
-            outcome, text = _stopped(outcome), ""
+            outcome = _stopped(outcome)
         verdict, now = outcome.verdict, ended_at or timezone.now()
         won = held.update(
             state=_state(verdict),
@@ -95,8 +93,10 @@ def finish_round(
             ended_at=now,
         )
         if won:
-            _end_cell(round_.answer_cell, outcome, text, now)
             exchanges.end_all(round_id)
+            outcome = _told_of_tools(outcome, round_id)
+            text = _sentence(outcome, round_.locale, edited)
+            _end_cell(round_.answer_cell, outcome, text, now)
             Thread.objects.filter(pk=round_.thread_id).update(updated_at=now)
     if not won:
         logger.warning(
@@ -112,26 +112,20 @@ def finish_round(
     return bool(won)
 
 
-def _told_of_its_tool(outcome: Outcome, round_id: int) -> Outcome:
-    """Name the tool that was running when a worker was lost (requirement F6).
+def _told_of_tools(outcome: Outcome, round_id: int) -> Outcome:
+    """Name the tool of which nobody knows what became of it (requirement F6).
 
-    To send again, as the plain sentence has it, is not what helps there.
+    Of several the last one that began; one that the sentence names already needs no
+    other.
     """
-    if outcome.verdict.sentence_key != LOST_SENTENCE:
+    runs = ToolRun.objects.filter(round=round_id).order_by("-started_at")
+    tool = next(iter(ToolRun.unknown_names(runs)), "")
+    if not tool or tool == outcome.params.get("tool"):
         return outcome
-    dark = ToolRun.objects.filter(
-        round=round_id,
-        has_effects=True,
-        state__in=[ToolRun.State.RUNNING, ToolRun.State.UNKNOWN],
-    )
-    tool = dark.order_by("-call", "position").values_list("name", flat=True).first()
-    if tool is None:
-        return outcome
-    verdict = replace(outcome.verdict, sentence_key=LOST_IN_TOOL_SENTENCE)
-    return replace(outcome, verdict=verdict, params={**outcome.params, "tool": tool})
+    return replace(outcome, params={**outcome.params, "unknown_tool": tool})
 
 
-def _sentence(outcome: Outcome, locale: str) -> str:
+def _sentence(outcome: Outcome, locale: str, edited: Mapping[str, str]) -> str:
     """Render the sentence that is frozen with the round.
 
     A mistake in a catalogue row must not keep a round from ending.
@@ -140,7 +134,7 @@ def _sentence(outcome: Outcome, locale: str) -> str:
     if not verdict.sentence_key:
         return ""
     try:
-        return sentence(verdict.sentence_key, outcome.params, locale)
+        return sentence(verdict.sentence_key, outcome.params, locale, edited=edited)
     except Exception:
         logger.exception("Sentence %s cannot be written", verdict.sentence_key)
         return ""

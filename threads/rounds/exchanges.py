@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
+from threads.core.answer import clean
 from threads.core.events import ToolCall
 from threads.models import Round, ToolRun, ToolTurn
 from threads.tools.arguments import UnfitError, arguments_of
-from threads.tools.registry import NAME_LENGTH, UNFIT_IN_NAMES
+from threads.tools.registry import NAME_LENGTH, UNFIT_IN_NAMES, Tool
 from threads.tools.running import MAYBE, ToolResult, problem_with
 from threads.tools.toolset import Toolset
 
@@ -28,6 +29,7 @@ TOO_MANY = f"The tool was not run: more than {MOST_IN_ONE_ANSWER} at once are to
 NO_RESULT = "(The tool gave no result.)"
 
 NAMELESS = "unknown"
+DESCRIPTION_LENGTH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def _new_run(
         position=position,
         call_id=asked.id[:200],
         name=asked.name[:200],
-        description=tool.description if tool and state == State.WAITING else "",
+        description=_described(tool) if state == State.WAITING else "",
         arguments=asked.arguments,
         has_effects=toolset.has_effects(asked.name),
         idempotency_key=f"round-{round_id}-call-{call}-{position}",
@@ -188,6 +190,12 @@ def _new_run(
         asked_at=now,
         ended_at=now if state == State.NOT_RUN else None,
     )
+
+
+def _described(tool: Tool | None) -> str:
+    """What a tool says of itself, on one line: a server's words take no more room."""
+    words = " ".join(tool.description.split()) if tool else ""
+    return clean(words)[:DESCRIPTION_LENGTH]
 
 
 def reread(exchange: Exchange) -> Exchange:

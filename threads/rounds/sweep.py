@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from threads.core.faults import Condition, Ending, Verdict
 from threads.models import Round, ToolRun
 from threads.rounds import ledger
-from threads.rounds.ending import LOST_SENTENCE
 from threads.rounds.worker import is_known_dead
 
 STALE_SECONDS = 45
@@ -23,7 +22,7 @@ WORKER_LOST = Verdict(
     ending=Ending.INTERRUPTED,
     condition=Condition.OUR_BUG,
     transient=True,
-    sentence_key=LOST_SENTENCE,
+    sentence_key="round.worker_lost",
 )
 NEVER_STARTED = Verdict(
     code="worker_never_started",

@@ -19,9 +19,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from threads.choices import Choice, value_of
 from threads.forms import AgainForm, ChangeForm
-from threads.models import Cell, Round, Thread
+from threads.models import Cell, Round, Thread, ToolRun
 from threads.rendering.details import account_of, was_unsent
-from threads.rendering.tools import unknown_tools
 from threads.rounds import broadcast, engine, resubmit, versions
 from threads.rounds.opening import ThreadBusyError
 from threads.views.conversation import own_thread, page, put_in_place
@@ -73,7 +72,9 @@ def ask_again(
             None, _("This model is not offered any more. Choose another one.")
         )
     except resubmit.EffectsError as error:
-        form.tools, form.unknown = error.tools, unknown_tools(answer)
+        runs = ToolRun.objects.filter(round__answer_cell=answer)
+        form.tools = error.tools
+        form.unknown = ToolRun.unknown_names(runs.order_by("call", "position"))
     except Thread.DoesNotExist as error:
         raise Http404 from error
     else:

@@ -49,7 +49,7 @@ def _take(form: DecisionForm, *, by: User) -> None:
     except approval.UnfitError as error:
         words = _("The arguments do not fit this tool: %(problem)s")
         # In whatever direction the page runs: the problem is told in English.
-        isolated = f"\N{FIRST STRONG ISOLATE}{error}\N{POP DIRECTIONAL ISOLATE}"
+        isolated = f"\N{LEFT-TO-RIGHT ISOLATE}{error}\N{POP DIRECTIONAL ISOLATE}"
         form.add_error("arguments", words % {"problem": isolated})
         return
     except approval.TooLateError:

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from threads.choices import Choice, default_choice, remember, remembered
 from threads.forms import MessageForm
-from threads.models import Round, Thread
+from threads.models import Round, Thread, ToolRun
 from threads.rounds import engine, ledger
 
 
@@ -25,9 +25,10 @@ def submit(thread: Thread, form: MessageForm) -> Round | None:
     return round_
 
 
-def busy(thread: Thread) -> str:
-    """Say what stands in the way of a message."""
-    if thread.rounds.filter(state=Round.State.ASKING).exists():
+def in_the_way(thread: Thread) -> str:
+    """Say what stands in the way of a message: an answer, or a question in it."""
+    waiting = ToolRun.objects.filter(state=ToolRun.State.WAITING)
+    if waiting.filter(round__thread=thread, round__state__in=Round.ACTIVE).exists():
         return _(
             "The model waits for your decision on a tool. Your message is kept; send "
             "it then."
@@ -56,7 +57,7 @@ def open_for(thread: Thread, form: MessageForm) -> Round | None:
             submission_key=form.cleaned_data["key"] or None,
         )
     except ledger.ThreadBusyError:
-        form.add_error("prompt", busy(thread))
+        form.add_error("prompt", in_the_way(thread))
         return None
     if choice is not None:
         remember(thread, choice)

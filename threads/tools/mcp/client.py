@@ -260,16 +260,17 @@ async def call_tool(
     return await session.call(name, arguments, deadline)
 
 
-async def listing_of(address: ServerAddress) -> Listing:
+async def try_server(address: ServerAddress, report: Report) -> None:
     """Ask a server for its tools, on a session that serves for nothing else.
+
+    `report` is told before the session is closed.
 
     Raises:
         ServerError: it cannot be used.
     """
-    session = Session(address, lambda _news: None)
+    session = Session(address, report)
     try:
         await session.opened()
-        return session.listing
     finally:
         await session.shut()
 

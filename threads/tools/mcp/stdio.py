@@ -29,7 +29,7 @@ class LastWords:
     """The end of what a process writes to its error output; the rest is dropped.
 
     It never reaches a log: it is anybody's text. Its last line tells an operator why
-    a server did not start.
+    a server ended.
     """
 
     def __init__(self) -> None:

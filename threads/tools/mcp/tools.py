@@ -40,7 +40,7 @@ class McpTool:
         Only of a tool that changes nothing is it safe to say that a call which was
         cut has failed.
         """
-        report = health.reporter(self.server_id)
+        report = health.reporter(self.server_id, self.address)
         try:
             outcome = await call_tool(
                 self.address, self.name_there, arguments, report=report
@@ -75,7 +75,7 @@ def tools_of_servers() -> Iterator[tuple[McpTool, str]]:
     """
     for server in ToolServer.objects.enabled():
         if server.wants_trying:
-            health.check_soon(server.pk)
+            health.check_soon(server)
         for listed in server.tools:
             yield _tool(server, listed), server.policy
 

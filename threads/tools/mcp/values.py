@@ -65,7 +65,7 @@ class ServerAddress:
 class ServerError(Exception):
     """A tool server could not be used; in words for model and person.
 
-    `last_words`: what its process wrote as it ended, which is the operator's alone.
+    `last_words`: the last line that its process had written, the operator's alone.
     `was_sent`: the call had left, so that nobody can tell what became of it.
     `is_broken`: the session is of no further use.
     """
