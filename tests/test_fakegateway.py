@@ -114,13 +114,13 @@ async def test_a_stall_lasts_until_the_client_leaves_and_that_is_recorded(
         began = asyncio.get_running_loop().time()
 
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(received_before_break(gateway), 0.1)
-        await gateway.requests[0].wait_closed(0.5)
+            await asyncio.wait_for(received_before_break(gateway), 0.5)
+        await gateway.requests[0].wait_closed(5)
 
         request = gateway.requests[0]
     assert request.closed_by == "fin"
     assert request.closed_at is not None
-    assert 0.1 <= request.closed_at - began < 0.5
+    assert request.closed_at - began >= 0.5
     assert gateway.open_connections == 0
 
 

@@ -19,7 +19,7 @@ from threads.gateway.calls import CallBounds
 
 HALF, STOP = chunk(content="Half"), chunk(finish="stop")
 WHOLE = (HALF, STOP, DONE)
-HURRIED = CallBounds(first_data_seconds=0.2, idle_seconds=0.2)
+HURRIED = CallBounds(first_data_seconds=1, idle_seconds=1)
 
 
 @pytest.mark.parametrize("status", [201, 203, 206, 299])

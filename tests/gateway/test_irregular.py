@@ -26,7 +26,7 @@ SLOW = {"error": {"code": 429, "message": "slow"}}
 LINE = json.dumps(SLOW).encode()
 PRETTY = json.dumps(SLOW, indent=2).encode()
 TORN = HALF[:-30]
-HURRIED = CallBounds(first_data_seconds=0.5, idle_seconds=0.5)
+HURRIED = CallBounds(first_data_seconds=30, idle_seconds=1)
 
 FAULTS = {
     "a bare line": Script(HALF, LINE + b"\n"),

@@ -10,7 +10,8 @@ from threads.gateway.calls import CallBounds
 from threads.gateway.wire import Observed, SseFilter
 
 HALF = chunk(content="Half")
-BOUNDS = CallBounds(first_data_seconds=0.3, idle_seconds=0.3)
+NEVER_BEGUN = CallBounds(first_data_seconds=1, idle_seconds=30)
+BEGUN = CallBounds(first_data_seconds=30, idle_seconds=0.3)
 
 SIGNS = {
     "a comment": b": PROCESSING\n\n",
@@ -30,8 +31,9 @@ def for_ever(sign: bytes) -> list[bytes | str | Step]:
 async def test_a_line_that_was_kept_open_is_told(
     gateway: FakeGateway, sign: bytes
 ) -> None:
-    before = await answered(gateway, Script(*for_ever(sign)), bounds=BOUNDS)
-    after = await answered(gateway, Script(HALF, *for_ever(sign)), bounds=BOUNDS)
+    before = await answered(gateway, Script(*for_ever(sign)), bounds=NEVER_BEGUN)
+    script = Script(HALF + sign, *for_ever(sign))
+    after = await answered(gateway, script, bounds=BEGUN)
 
     assert before.verdict.code == "stalled_before_start"
     assert before.verdict.sentence_key == "stream.stalled_start_open"
@@ -61,7 +63,9 @@ SILENT = {
 async def test_a_silent_line_is_not_called_open(
     gateway: FakeGateway, script: Script, key: str
 ) -> None:
-    called = await answered(gateway, script, bounds=BOUNDS)
+    bounds = NEVER_BEGUN if key == "stream.stalled_start" else BEGUN
+
+    called = await answered(gateway, script, bounds=bounds)
 
     assert called.verdict.sentence_key == key
 

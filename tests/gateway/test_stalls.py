@@ -54,7 +54,7 @@ BEFORE_DATA = {
 async def test_a_gateway_that_never_starts_has_stalled(
     gateway: FakeGateway, script: Script
 ) -> None:
-    bounds = CallBounds(first_data_seconds=0.3, idle_seconds=30)
+    bounds = CallBounds(first_data_seconds=1, idle_seconds=30)
 
     called = await answered(gateway, script, bounds=bounds)
 
@@ -109,8 +109,8 @@ async def test_comments_are_counted_and_a_role_chunk_counts_as_data(
 async def test_any_chunk_resets_the_idle_clock(
     gateway: FakeGateway, sign: bytes
 ) -> None:
-    bounds = CallBounds(first_data_seconds=30, idle_seconds=0.5)
-    script = Script(HALF, *for_ever(sign, seconds=0.1, times=8), STOP, DONE)
+    bounds = CallBounds(first_data_seconds=30, idle_seconds=1)
+    script = Script(HALF, *for_ever(sign, seconds=0.1, times=15), STOP, DONE)
 
     called = await answered(gateway, script, bounds=bounds)
 

@@ -142,7 +142,7 @@ async def test_a_dead_workers_round_does_not_block_its_thread(
 async def test_the_cap_speaks_of_the_call_that_it_cut_and_not_of_an_earlier_one(
     thread: Thread, gateway: FakeGateway, settings: Settings
 ) -> None:
-    settings.CHAT_ROUND_CAP_SECONDS = "1"
+    settings.CHAT_ROUND_CAP_SECONDS = "2"
     asks_for_a_tool = Script(
         chunk(reasoning="Let me see"),
         chunk(tool_calls=[tool_call(call_id="a", name="current_time", arguments="{}")]),

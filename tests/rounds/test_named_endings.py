@@ -93,7 +93,7 @@ def test_the_cap_is_told_in_whole_minutes(seconds: float, minutes: str) -> None:
 async def test_the_caps_sentence_names_its_minutes_and_keeps_the_request_id(
     thread: Thread, gateway: FakeGateway, settings: Settings
 ) -> None:
-    settings.CHAT_ROUND_CAP_SECONDS = "1"
+    settings.CHAT_ROUND_CAP_SECONDS = "2"
     head = {"content-type": "text/event-stream", "x-request-id": "req-1"}
     gateway.play(Script(chunk(content="Half"), Stall(), headers=head))
 

@@ -57,7 +57,7 @@ ECHO = f"{REASON}: you sent {PROMPT} with {KEY}"
 
 @pytest.fixture(autouse=True)
 def _impatient(settings: Settings) -> None:
-    settings.CHAT_FIRST_DATA_SECONDS = settings.CHAT_IDLE_SECONDS = "0.5"
+    settings.CHAT_FIRST_DATA_SECONDS = settings.CHAT_IDLE_SECONDS = "1"
 
 
 STREAMS = {
@@ -199,7 +199,7 @@ async def test_the_cap_tells_nothing(
     settings: Settings,
     loud: pytest.LogCaptureFixture,
 ) -> None:
-    settings.CHAT_ROUND_CAP_SECONDS = "0.3"
+    settings.CHAT_ROUND_CAP_SECONDS, settings.CHAT_IDLE_SECONDS = "1", "30"
     gateway.play(Script(chunk(reasoning=THOUGHT), Stall()))
 
     cell = await answered(thread, await keyed(gateway), PROMPT)

@@ -98,7 +98,7 @@ async def test_a_stop_during_the_wait_ends_it_at_once_and_the_text_stands_again(
 async def test_a_cap_that_falls_during_the_wait_names_the_last_fault(
     thread: Thread, gateway: FakeGateway, settings: Settings
 ) -> None:
-    settings.CHAT_ROUND_CAP_SECONDS = "0.6"
+    settings.CHAT_ROUND_CAP_SECONDS = "2"
 
     cell = await (await begun(thread, gateway, CUT, says("All of it"))).ended()
 

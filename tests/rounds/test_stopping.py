@@ -148,7 +148,7 @@ async def test_stopping_twice_or_after_the_end_changes_nothing(
 async def test_a_round_that_reaches_its_cap_ends_as_an_error_that_names_it(
     thread: Thread, gateway: FakeGateway, settings: pytest.FixtureRequest
 ) -> None:
-    settings.CHAT_ROUND_CAP_SECONDS = "1"  # type: ignore[attr-defined]
+    settings.CHAT_ROUND_CAP_SECONDS = "2"  # type: ignore[attr-defined]
     gateway.play(Script(chunk(content="So far"), Stall()))
     round_ = await ask(thread, await model_at("some/model", gateway.base_url))
 
@@ -170,7 +170,7 @@ async def test_a_cap_that_falls_while_the_model_reasons_says_so_in_the_log(
     settings: pytest.FixtureRequest,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    settings.CHAT_ROUND_CAP_SECONDS = "1"  # type: ignore[attr-defined]
+    settings.CHAT_ROUND_CAP_SECONDS = "2"  # type: ignore[attr-defined]
     gateway.play(
         Script(*[s for _ in range(40) for s in (chunk(reasoning="hm"), Pause(0.1))])
     )
