@@ -27,7 +27,7 @@ CUT = Script(HALF, Reset())
 SILENT = Script(Head())
 """Accepted, and ended with nothing in it."""
 
-HURRIED = CallBounds(first_data_seconds=1.5, idle_seconds=0.3)
+HURRIED = CallBounds(first_data_seconds=1.5, idle_seconds=1)
 """For calls that fall silent."""
 
 ENDS: Mapping[str, tuple[Step | bytes, ...]] = {

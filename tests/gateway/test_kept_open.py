@@ -11,7 +11,7 @@ from threads.gateway.wire import Observed, SseFilter
 
 HALF = chunk(content="Half")
 NEVER_BEGUN = CallBounds(first_data_seconds=1, idle_seconds=30)
-BEGUN = CallBounds(first_data_seconds=30, idle_seconds=0.3)
+BEGUN = CallBounds(first_data_seconds=30, idle_seconds=1)
 
 SIGNS = {
     "a comment": b": PROCESSING\n\n",

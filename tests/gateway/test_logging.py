@@ -19,7 +19,7 @@ from threads.gateway.calls import CallBounds
 
 ANSWER, THOUGHT, REASON = "canary-answer", "canary-thought", "canary-reason"
 HALF = chunk(content=ANSWER)
-BOUNDS = CallBounds(first_data_seconds=30, idle_seconds=0.2)
+BOUNDS = CallBounds(first_data_seconds=30, idle_seconds=1)
 BLOCK = {"error": {"code": 403, "message": f"{REASON} blocked"}}
 
 FAULTS = {

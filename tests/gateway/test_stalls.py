@@ -29,7 +29,7 @@ from threads.gateway.calls import CallBounds, CallEnded, run_call
 HALF = chunk(content="Half")
 STOP = chunk(finish="stop")
 COMMENT = ": PROCESSING\n\n"
-SETTLED = CallBounds(first_data_seconds=30, idle_seconds=0.3)
+SETTLED = CallBounds(first_data_seconds=30, idle_seconds=1)
 """Patient until the first chunk."""
 
 
@@ -138,7 +138,7 @@ async def test_a_slow_consumer_trips_no_clock(gateway: FakeGateway) -> None:
     async with aclosing(call) as events:
         async for event in events:
             if isinstance(event, TextDelta):
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(1.2)
             if isinstance(event, CallEnded):
                 ended = event
 

@@ -22,7 +22,7 @@ BEGIN = chunk(tool_calls=[tool_call(call_id="a", name="look", arguments='{"q":')
 REST = chunk(tool_calls=[tool_call(arguments="1}")])
 CALLS = chunk(finish="tool_calls")
 LOOK = ToolCall("a", "look", '{"q":1}')
-BOUNDS = CallBounds(first_data_seconds=30, idle_seconds=0.3)
+BOUNDS = CallBounds(first_data_seconds=30, idle_seconds=1)
 
 
 @pytest.mark.parametrize(
