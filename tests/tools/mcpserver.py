@@ -6,8 +6,8 @@ Run as `mcpserver.py stdio`, or as `mcpserver.py http PORT`, which prints its po
 import asyncio
 import os
 import socket
-import subprocess
 import sys
+from collections import defaultdict
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -16,6 +16,9 @@ from mcp_types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 
 server = MCPServer("tests")
 READ_ONLY = ToolAnnotations(read_only_hint=True)
+
+hanging = defaultdict[str, asyncio.Event](asyncio.Event)
+"""Set for the words of the calls that hang, so that another can wait for one."""
 
 
 @server.tool(annotations=READ_ONLY)
@@ -44,8 +47,9 @@ def refuses() -> str:
 
 
 @server.tool()
-async def hangs() -> str:
+async def hangs(word: str = "") -> str:
     """Does not answer."""
+    hanging[word].set()
     await asyncio.sleep(3600)
     return ""
 
@@ -58,10 +62,16 @@ async def waits() -> str:
 
 
 @server.tool()
-def dies() -> str:
-    """Ends the process in the middle of the call; on stdio it leaves a child behind."""
+async def dies(after: str = "") -> str:
+    """Ends the process in the middle of the call, on stdio with a child left behind.
+
+    Where a word is given, it waits before until the call with that word hangs.
+    """
+    if after:
+        await hanging[after].wait()
     if sys.argv[1] == "stdio":
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        code = "import time; time.sleep(600)"
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", code)
         sys.stderr.write(f"Out of memory in {child.pid} s3cret-4711\n")
         sys.stderr.flush()
     os._exit(3)

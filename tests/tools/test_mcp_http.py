@@ -1,6 +1,7 @@
 """Tool servers at an address: what they answer and how they fail."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -32,11 +33,13 @@ async def test_a_server_at_an_address_is_listed_called_and_dies(
     assert [result.state for result in odd] == ["ok", "not_run"]
     long = await run("web__rambles")
     assert long.text.endswith("[Shortened: the result had 3400000 characters.]")
-    monkeypatch.setattr(client, "CALL_SECONDS", 0.2)
+    monkeypatch.setattr(client, "CALL_SECONDS", 1.0)
     hung, waited = await asyncio.gather(run("web__hangs"), run("web__waits"))
     assert (hung.state, waited.state) == ("unknown", "error")
     monkeypatch.setattr(client, "CALL_SECONDS", 120.0)
-    dead, beside = await asyncio.gather(run("web__dies"), run("web__hangs"))
+    dead, beside = await asyncio.gather(
+        run("web__dies", after="soup"), run("web__hangs", word="soup")
+    )
     assert (dead.state, beside.state) == ("unknown", "unknown")
     assert "The connection to the tool server 'web' broke." in dead.text
     gone = await run("web__dies")
@@ -71,7 +74,7 @@ async def test_what_is_no_tool_server_is_named(head: str, problem: str) -> None:
 async def test_a_server_that_says_nothing_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wire, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(wire, "CONNECT_SECONDS", 1.0)
     async with answering(None) as url:
         server = await sync_to_async(lambda: checked(http_row(url)))()
 
@@ -98,11 +101,16 @@ async def answering(head: str | None) -> AsyncIterator[str]:
     """A server that answers every request with this head, with nothing, or not."""
 
     async def answer(reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
-        await reads.readuntil(b"\r\n\r\n")
+        asked = await reads.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", asked, re.IGNORECASE)
+        # To close before all of it is read would reset the connection.
+        await reads.readexactly(int(length[1]) if length else 0)
         if head is None:
             await reads.read()
         elif head:
-            writes.write(f"{head}Content-Length: 2\r\n\r\n<>".encode())
+            writes.write(
+                f"{head}Connection: close\r\nContent-Length: 2\r\n\r\n<>".encode()
+            )
             await writes.drain()
         writes.close()
 

@@ -82,7 +82,7 @@ async def test_a_call_that_hangs_is_given_up_alone_and_the_next_one_works(
 
     assert [result.text for result in beside] == [f"You said {n}" for n in range(3)]
     assert (await run("demo__pid")).text.split()[0] == first
-    monkeypatch.setattr(client, "CALL_SECONDS", 0.2)
+    monkeypatch.setattr(client, "CALL_SECONDS", 1.0)
     hung, waited = await asyncio.gather(run("demo__hangs"), run("demo__waits"))
     assert (hung.state, waited.state) == ("unknown", "error")
     assert "The tool server 'demo' did not answer within" in hung.text
