@@ -78,8 +78,14 @@ export class Scroll {
     this.last = scrollY;
   }
 
-  // The top of the old cell stays where it was if it could be seen, else its foot.
+  // A later state of the same cell is one that has grown, for who follows it. Else the
+  // top of the old cell stays where it was if it could be seen, or else its foot.
   replace(shown, cell) {
+    if (this.following && shown.id === cell.id) {
+      shown.replaceWith(cell);
+      this.grown();
+      return;
+    }
     const before = shown.getBoundingClientRect();
     const edge = before.top < this.bar.offsetHeight ? "bottom" : "top";
     this.still(() => {

@@ -189,6 +189,20 @@ def test_a_lost_connection_is_said_quietly(page: Page, wire: Wire) -> None:
     expect(page.locator("#connection")).to_contain_text("no longer connected")
 
 
+def test_who_follows_an_answer_still_does_when_it_comes_whole_and_longer(
+    page: Page, wire: Wire
+) -> None:
+    long = "\n\n".join(f"Paragraph {number}" for number in range(80))
+    copy = cell_html(wire.cell, streaming_view(0, long, ""))
+
+    wire.routes[-1].send(f'<div hx-swap-oob="beforeend:#cells">{copy}</div>')
+
+    expect(page.locator(".answer-text")).to_contain_text("Paragraph 79")
+    page.wait_for_function("() => scrollY > 1000")
+    wire.say(g=0, o=len(long), n=len(long) + 20, t="\n\nAnd one more after.")
+    expect(page.get_by_text("And one more after.")).to_be_in_viewport()
+
+
 def test_the_reader_is_not_moved_while_they_read(page: Page, wire: Wire) -> None:
     long = "".join(f"<p>Paragraph {number}</p>" for number in range(80))
     wire.say(g=0, n=100, k=0, b=[long], d="p", t="The end")
