@@ -212,9 +212,7 @@ ADDENDA = {
 model answered in place of the one asked for (B13), how long to wait (D22), that
 nobody knows what became of a tool (F6)."""
 
-PLACEHOLDERS = (
-    *("model", "incident", "tool", "minutes", "served", "wait", "unknown_tool"),
-)
+PLACEHOLDERS = ("model", "incident", "tool", "minutes", *ADDENDA)
 """What a sentence may name; an operator's words may use no other."""
 
 
