@@ -21,6 +21,7 @@ from tests.fakegateway import (
     tool_call,
 )
 from tests.loopback import loopback_client
+from tests.virtualtime import VirtualTimeLoop
 
 BODY = {"model": "fake-model", "messages": []}
 HALF = chunk(content="Half")
@@ -106,21 +107,25 @@ async def test_a_response_ends_or_breaks_as_scripted(
 
 
 @pytest.mark.parametrize("steps", [(Stall(),), (Head(), Stall()), (HALF, Stall())])
-async def test_a_stall_lasts_until_the_client_leaves_and_that_is_recorded(
+def test_a_stall_lasts_until_the_client_leaves_and_that_is_recorded(
     steps: tuple[Head | Stall | bytes, ...],
 ) -> None:
-    async with FakeGateway() as gateway:
-        gateway.play(Script(*steps))
-        began = asyncio.get_running_loop().time()
+    async def left_after(seconds: float) -> tuple[FakeGateway, float]:
+        async with FakeGateway() as gateway:
+            gateway.play(Script(*steps))
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(received_before_break(gateway), seconds)
+            await gateway.requests[0].wait_closed()
+        closed_at = gateway.requests[0].closed_at
+        assert closed_at is not None
+        return gateway, closed_at - began
 
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(received_before_break(gateway), 0.5)
-        await gateway.requests[0].wait_closed(5)
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        gateway, seconds = runner.run(left_after(3))
 
-        request = gateway.requests[0]
-    assert request.closed_by == "fin"
-    assert request.closed_at is not None
-    assert request.closed_at - began >= 0.5
+    assert gateway.requests[0].closed_by == "fin"
+    assert seconds == pytest.approx(3, abs=0.1)
     assert gateway.open_connections == 0
 
 

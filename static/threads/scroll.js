@@ -78,12 +78,12 @@ export class Scroll {
     this.last = scrollY;
   }
 
-  // A later state of the same cell is one that has grown, for who follows it. Else the
-  // top of the old cell stays where it was if it could be seen, or else its foot.
+  // A later state of the same cell has grown, or some of it was taken back, as by
+  // frames. Of another cell the top stays where that of the old one was if it could be
+  // seen, else its foot.
   replace(shown, cell) {
-    if (this.following && shown.id === cell.id) {
-      shown.replaceWith(cell);
-      this.grown();
+    if (shown.id === cell.id) {
+      this.renew(shown, cell);
       return;
     }
     const before = shown.getBoundingClientRect();
@@ -94,6 +94,17 @@ export class Scroll {
       this.hold();
     });
     this.following = this.atEnd;
+  }
+
+  renew(shown, cell) {
+    const [before, after] = [shown, cell].map(({ dataset }) => Number(dataset.generation));
+    const take = () => shown.replaceWith(cell);
+    if (after > before) {
+      this.shorten(cell, cell.querySelector(".note"), take);
+      return;
+    }
+    take();
+    this.grown();
   }
 
   // `rest` stands where the text of a cell ends, when some of it is taken back.

@@ -130,13 +130,22 @@ async def test_stopping_breaks_off_every_answer_and_idle_connection() -> None:
             writer.close()
 
 
-@pytest.mark.parametrize("model", ["practice/slow", "practice/stall-start"])
-async def test_a_client_that_leaves_stops_the_script_at_once(model: str) -> None:
-    app = Watched(pace=1)
+@pytest.mark.parametrize(
+    ("model", "pace", "received"),
+    [
+        ("practice/slow", 1, b"\r\n\r\n"),
+        ("practice/stall-start", 1, b"\r\n\r\n"),
+        ("practice/stall", 0, b'" you"'),  # and then nothing
+    ],
+)
+async def test_a_client_that_leaves_stops_the_script_at_once(
+    model: str, pace: float, received: bytes
+) -> None:
+    app = Watched(pace=pace)
     with PracticeServer(app) as server:
         reader, writer = await connect(server)
         writer.write(request_bytes(asking(model)))
-        await reader.readuntil(b"\r\n\r\n")
+        await reader.readuntil(received)
         assert not app.returned.is_set()
 
         writer.close()

@@ -52,6 +52,11 @@ class Wire:
     def say(self, **frame: object) -> None:
         self.routes[-1].send(json.dumps({"c": self.cell.pk, **frame}))
 
+    def put(self, text: str, *, generation: int = 0) -> None:
+        """Send the whole cell, as the answer to a form has it too."""
+        copy = cell_html(self.cell, streaming_view(generation, text, ""))
+        self.routes[-1].send(f'<div hx-swap-oob="beforeend:#cells">{copy}</div>')
+
 
 @pytest.fixture
 def wire(page: Page, answering: Cell) -> Wire:
@@ -163,8 +168,7 @@ def test_of_two_copies_of_an_answer_the_one_with_more_text_is_shown(
 ) -> None:
     # The server goes on from what it has sent, and says nothing more until then.
     for text in ("Sent already", "Sent"):
-        copy = cell_html(wire.cell, streaming_view(0, text, ""))
-        wire.routes[-1].send(f'<div hx-swap-oob="beforeend:#cells">{copy}</div>')
+        wire.put(text)
     wire.say(g=0, o=12, n=16, t=" too")
     expect(page.locator(".answer-text")).to_have_text("Sent already too")
     assert len(wire.heard) == 1
@@ -189,18 +193,58 @@ def test_a_lost_connection_is_said_quietly(page: Page, wire: Wire) -> None:
     expect(page.locator("#connection")).to_contain_text("no longer connected")
 
 
+def paragraphs(number: int) -> str:
+    return "\n\n".join(f"Paragraph {each}" for each in range(1, number + 1))
+
+
 def test_who_follows_an_answer_still_does_when_it_comes_whole_and_longer(
     page: Page, wire: Wire
 ) -> None:
-    long = "\n\n".join(f"Paragraph {number}" for number in range(80))
-    copy = cell_html(wire.cell, streaming_view(0, long, ""))
+    long = paragraphs(80)
 
-    wire.routes[-1].send(f'<div hx-swap-oob="beforeend:#cells">{copy}</div>')
+    wire.put(long)
 
-    expect(page.locator(".answer-text")).to_contain_text("Paragraph 79")
+    expect(page.locator(".answer-text")).to_contain_text("Paragraph 80")
     page.wait_for_function("() => scrollY > 1000")
     wire.say(g=0, o=len(long), n=len(long) + 20, t="\n\nAnd one more after.")
     expect(page.get_by_text("And one more after.")).to_be_in_viewport()
+
+
+def test_who_reads_an_answer_is_not_moved_when_it_comes_whole_and_longer(
+    page: Page, wire: Wire
+) -> None:
+    wire.put(paragraphs(60))
+    page.wait_for_function("() => scrollY > 1000")
+    page.evaluate("scrollTo(0, 700)")
+    page.wait_for_function("() => scrollY === 700")
+
+    wire.put(paragraphs(90))
+
+    expect(page.locator(".answer-text")).to_contain_text("Paragraph 90")
+    expect(page.locator("#jump")).to_be_visible()
+    assert page.evaluate("scrollY") == 700
+
+
+def test_nothing_moves_when_a_shorter_answer_comes_whole_after_one_was_cut(
+    page: Page, wire: Wire
+) -> None:
+    Cell.objects.filter(role="user").update(text="line\n" * 120)
+    page.reload()
+    while len(wire.heard) < 2:
+        page.wait_for_timeout(20)
+    text = page.locator(".answer-text")
+    wire.say(g=0, n=100, k=0, b=[f"<p>{paragraphs(6)}</p>" * 6], d="p", t="The end")
+    expect(text).to_contain_text("The end")
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    before = text.bounding_box()
+    assert before is not None
+
+    wire.put("Short", generation=1)
+
+    expect(text).to_have_text("Short")
+    after = text.bounding_box()
+    assert after is not None
+    assert after["y"] == pytest.approx(before["y"], abs=1)
 
 
 def test_the_reader_is_not_moved_while_they_read(page: Page, wire: Wire) -> None:
